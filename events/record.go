@@ -1,0 +1,262 @@
+package events
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Limits of what is stored. A record beyond them is refused before it is
+// appended; a reader refuses it too.
+const (
+	// Version is the record version this binary writes.
+	Version = 1
+	// MaxRecord is the largest record in bytes: an entry of a transparency
+	// log bundle carries its length in two bytes.
+	MaxRecord = 65_535
+	// MaxCommitEvents and MaxCommitBytes bound one commit, so that a long
+	// advance of the clock is many small messages and none that cannot be sent.
+	MaxCommitEvents = 1_000
+	MaxCommitBytes  = 512 << 10
+	// MaxInteger is the largest magnitude of an integer in a record: what
+	// every JSON reader holds exactly.
+	MaxInteger = 1<<53 - 1
+)
+
+// TimeFormat is how wall-clock times are written: UTC, milliseconds.
+const TimeFormat = "2006-01-02T15:04:05.000Z"
+
+// A Record is an event as it is stored: who, when, by which command, what.
+type Record struct {
+	V        int            `json:"v"`
+	Campaign string         `json:"campaign"`
+	N        int64          `json:"n"`     // position in the campaign, from 0 without gaps; the Merkle leaf index
+	ID       string         `json:"id"`    // UUIDv7
+	At       string         `json:"at"`    // wall clock, TimeFormat, never earlier than the record before
+	By       string         `json:"by"`    // handle of who commanded it
+	Clock    int64          `json:"clock"` // game time in seconds from the campaign's start
+	Cmd      Cmd            `json:"cmd"`
+	Type     string         `json:"type"`
+	Data     jsontext.Value `json:"data"`
+}
+
+// Cmd is the command of a record. The first record of a commit carries all of
+// it, so that a replay can decide it again; the others carry the id alone.
+type Cmd struct {
+	ID         string         `json:"id"`
+	Type       string         `json:"type,omitzero"`
+	Data       jsontext.Value `json:"data,omitzero"`
+	Dice       *Hand          `json:"dice,omitzero"`
+	Seat       *Seat          `json:"seat,omitzero"`
+	Visibility jsontext.Value `json:"visibility,omitzero"`
+}
+
+// Hand is dice thrown on a real table and typed in, in the order the rules
+// ask for them.
+type Hand struct {
+	Faces []int `json:"faces" minItems:"1" maxItems:"1000" doc:"faces in the order the rules ask for the dice"`
+}
+
+// Seat is what a participant's device adds to a command that throws dice: the
+// link of its own chain that is due.
+type Seat struct {
+	Lane string `json:"lane" maxLength:"63"`
+	I    int    `json:"i" minimum:"1" maximum:"65536" doc:"index of the roll in the lane"`
+	C    string `json:"c" maxLength:"64" doc:"element i of the device's chain, 64 hex digits"`
+}
+
+// A Fact is an event with the game time at which it happened.
+type Fact struct {
+	Clock int64
+	Event Event
+	// Data is the event's JSON when it has been encoded already.
+	Data jsontext.Value
+}
+
+// Encode fills Data when it is empty.
+func (f *Fact) Encode() error {
+	if f.Data != nil {
+		return nil
+	}
+	data, err := json.Marshal(f.Event, json.Deterministic(true))
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", f.Event.Type(), err)
+	}
+	f.Data = data
+	return nil
+}
+
+// Head is what the records of one commit have in common.
+type Head struct {
+	Campaign string
+	N        int64  // of the first record
+	At       string // TimeFormat
+	By       string
+	Cmd      Cmd
+}
+
+// EncodeCommit writes the records of one command, joined by LF: the bytes
+// that are stored, hashed and exported. id gives the id of the i-th record.
+func EncodeCommit(h Head, facts []Fact, id func(i int) string) ([]byte, error) {
+	if len(facts) == 0 {
+		return nil, errors.New("a commit without events")
+	}
+	if len(facts) > MaxCommitEvents {
+		return nil, fmt.Errorf("a commit of %d events: the limit is %d", len(facts), MaxCommitEvents)
+	}
+	var out bytes.Buffer
+	cmd := h.Cmd
+	for i := range facts {
+		if err := facts[i].Encode(); err != nil {
+			return nil, err
+		}
+		rec := Record{
+			V: Version, Campaign: h.Campaign, N: h.N + int64(i), ID: id(i), At: h.At, By: h.By,
+			Clock: facts[i].Clock, Cmd: cmd, Type: facts[i].Event.Type(), Data: facts[i].Data,
+		}
+		line, err := json.Marshal(rec)
+		if err != nil {
+			return nil, fmt.Errorf("encode record %d: %w", rec.N, err)
+		}
+		if len(line) > MaxRecord {
+			return nil, &TooLargeError{Type: rec.Type, Size: len(line)}
+		}
+		if i > 0 {
+			out.WriteByte('\n')
+		}
+		out.Write(line)
+		cmd = Cmd{ID: h.Cmd.ID}
+	}
+	if out.Len() > MaxCommitBytes {
+		return nil, &TooLargeError{Type: "commit", Size: out.Len()}
+	}
+	return out.Bytes(), nil
+}
+
+// TooLargeError says that an event does not fit into a record, or a command's
+// events into a commit.
+type TooLargeError struct {
+	Type string
+	Size int
+}
+
+func (e *TooLargeError) Error() string {
+	limit := MaxRecord
+	if e.Type == "commit" {
+		limit = MaxCommitBytes
+	}
+	return fmt.Sprintf("%s of %d bytes: the limit is %d", e.Type, e.Size, limit)
+}
+
+// SplitCommit returns the stored records of a commit, as bytes.
+func SplitCommit(payload []byte) [][]byte { return bytes.Split(payload, []byte{'\n'}) }
+
+// ParseCommit reads every record of a commit and checks that they belong
+// together: one campaign, one command, n rising by one, the whole command in
+// the first.
+func ParseCommit(payload []byte) ([]Record, error) {
+	lines := SplitCommit(payload)
+	recs := make([]Record, len(lines))
+	for i, line := range lines {
+		rec, err := Parse(line)
+		if err != nil {
+			return nil, err
+		}
+		first := recs[0]
+		switch {
+		case i == 0 && rec.Cmd.Type == "":
+			return nil, fmt.Errorf("record %d: the first of a commit must carry its command", rec.N)
+		case i > 0 && rec.Cmd.Type != "":
+			return nil, fmt.Errorf("record %d: carries a command in the middle of a commit", rec.N)
+		case i > 0 && (rec.Campaign != first.Campaign || rec.Cmd.ID != first.Cmd.ID || rec.N != first.N+int64(i)):
+			return nil, fmt.Errorf("record %d: does not belong to the commit of record %d", rec.N, first.N)
+		}
+		recs[i] = rec
+	}
+	return recs, nil
+}
+
+// Parse reads one record strictly: one compact JSON object without a line
+// break, no key twice, no unknown key, no number that is not an integer within
+// ±MaxInteger, valid UTF-8, nothing behind it.
+func Parse(line []byte) (Record, error) {
+	var rec Record
+	if len(line) > MaxRecord {
+		return rec, &TooLargeError{Type: "record", Size: len(line)}
+	}
+	if err := CheckJSON(line); err != nil {
+		return rec, err
+	}
+	if err := json.Unmarshal(line, &rec, json.RejectUnknownMembers(true)); err != nil {
+		return rec, fmt.Errorf("record: %w", err)
+	}
+	return rec, rec.check()
+}
+
+func (r *Record) check() error {
+	switch {
+	case r.V != Version:
+		return fmt.Errorf("record %d: version %d is not known to this program", r.N, r.V)
+	case r.N < 0:
+		return fmt.Errorf("record: n is %d", r.N)
+	case r.Campaign == "" || r.ID == "" || r.By == "" || r.Type == "" || r.Cmd.ID == "":
+		return fmt.Errorf("record %d: a field is missing", r.N)
+	case r.Data.Kind() != '{':
+		return fmt.Errorf("record %d: data is no object", r.N)
+	}
+	if t, err := time.Parse(TimeFormat, r.At); err != nil || t.Format(TimeFormat) != r.At {
+		return fmt.Errorf("record %d: at is not a time like %s", r.N, TimeFormat)
+	}
+	return nil
+}
+
+// CheckJSON accepts one compact JSON value as records hold it and refuses
+// everything another reader could understand differently.
+func CheckJSON(b []byte) error {
+	if bytes.ContainsAny(b, "\r\n") {
+		return errors.New("a line break inside")
+	}
+	if !utf8.Valid(b) {
+		return errors.New("not UTF-8")
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(b))
+	for {
+		tok, err := dec.ReadToken()
+		if err != nil {
+			return fmt.Errorf("not strict JSON: %w", err)
+		}
+		if tok.Kind() == '0' {
+			if err := checkInteger(tok.String()); err != nil {
+				return err
+			}
+		}
+		if dec.StackDepth() == 0 {
+			break
+		}
+	}
+	if rest := b[dec.InputOffset():]; len(rest) > 0 {
+		return errors.New("something behind the value")
+	}
+	v := jsontext.Value(bytes.Clone(b))
+	if err := v.Compact(); err != nil || !bytes.Equal(v, b) {
+		return errors.New("not compact")
+	}
+	return nil
+}
+
+func checkInteger(s string) error {
+	if strings.ContainsAny(s, ".eE") || s == "-0" {
+		return fmt.Errorf("the number %s is no plain integer", s)
+	}
+	digits := strings.TrimPrefix(s, "-")
+	if len(digits) > 16 || len(digits) == 16 && digits > "9007199254740991" {
+		return fmt.Errorf("the number %s is beyond ±%d", s, int64(MaxInteger))
+	}
+	return nil
+}
