@@ -1,0 +1,353 @@
+package rules
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"tallystick/events"
+	"tallystick/events/merkle"
+	"tallystick/rules/dice"
+)
+
+const sealType = "roll.seal"
+
+// Sealed is a secret roll or a hidden target that nobody has opened yet.
+// Values of it are never changed.
+type Sealed struct {
+	N       int64
+	Session string
+	Seal    string
+	Lane    Lane // of a roll
+	I       int  // of a roll
+	Target  bool
+	Rolls   []Against // the rolls made against a target
+}
+
+// Against is a roll that waits for its target to be opened.
+type Against struct {
+	Roll  int64 // n of the roll.made
+	Total int
+}
+
+// Salts gives the salts of seals. Chains that can seal implement it; the salt
+// must be 32 bytes that nobody else can know.
+type Salts interface {
+	// Salt is always the same for the same label.
+	Salt(label string) ([]byte, error)
+}
+
+// Judging is a system that can say how a total compares with a target that
+// was hidden when it was rolled.
+type Judging interface {
+	Judge(o Options, total, value int) (outcome string, margin int)
+}
+
+// A Secret is what a seal hides. It is kept outside the ledger until it is
+// opened.
+type Secret struct {
+	Salt    []byte
+	Payload []byte
+}
+
+// Sealed finds a secret that is not opened, by the n of its record.
+func (c *Campaign) Sealed(n int64) (Sealed, bool) {
+	s, ok := c.sealed[n]
+	return s, ok
+}
+
+func (c *Campaign) seal(s Sealed) {
+	s.N = c.Next
+	c.sealed = maps.Clone(c.sealed)
+	c.sealed[s.N] = s
+}
+
+func (c *Campaign) unseal(n int64) {
+	c.sealed = maps.Clone(c.sealed)
+	delete(c.sealed, n)
+}
+
+// called notes a roll that was made against a hidden target.
+func (c *Campaign) called(e *events.RollMade) {
+	s, ok := c.sealed[e.Call]
+	if e.Call == 0 || !ok {
+		return
+	}
+	s.Rolls = append(slices.Clone(s.Rolls), Against{Roll: c.Next, Total: e.Total})
+	c.sealed = maps.Clone(c.sealed)
+	c.sealed[e.Call] = s
+}
+
+// DecideSecret decides a command whose outcome only the game master is to
+// know. It returns the command that is recorded in its place, which carries
+// the seal alone, and the secret. Only what throws dice and changes nothing
+// can be secret.
+func DecideSecret(c *Campaign, cmd Command, chains Chains) (Command, Secret, error) {
+	salts, ok := chains.(Salts)
+	if !ok {
+		return cmd, Secret{}, fmt.Errorf("these chains cannot seal")
+	}
+	spec, data, err := c.ready(cmd)
+	if err != nil {
+		return cmd, Secret{}, err
+	}
+	if cmd.By != c.Created.GM {
+		return cmd, Secret{}, &Forbidden{Reason: "secret rolls are made on the lane of " + c.Created.GM}
+	}
+	if cmd.Dice != nil {
+		return cmd, Secret{}, Reject("secret_by_hand", "", "dice typed in cannot be secret: nothing would bind them").On("dice")
+	}
+	t := newTurn(c, cmd, chains)
+	t.begin(SecretLane)
+	err = spec.decide(t, data)
+	drawn := t.scope.stream != nil
+	t.end()
+	facts, err := t.outcome(err, drawn)
+	if err != nil {
+		return cmd, Secret{}, err
+	}
+	roll, ok := facts[len(facts)-1].Event.(*events.RollMade)
+	if !ok || slices.ContainsFunc(facts, func(f events.Fact) bool { _, of := f.Event.(events.CharacterEvent); return of }) {
+		return cmd, Secret{}, Reject("cannot_be_secret", "", "%s changes more than is rolled: it cannot be secret", cmd.Type).On("visibility")
+	}
+	payload, err := json.Marshal(roll, json.Deterministic(true))
+	if err != nil {
+		return cmd, Secret{}, err
+	}
+	salt, err := salts.Salt(fmt.Sprintf("roll\n%s\n%s\n%d\n", roll.Session, roll.Lane, roll.I))
+	if err != nil {
+		return cmd, Secret{}, err
+	}
+	sealed, err := Canonical(&RollSeal{Seal: hex.EncodeToString(merkle.Seal(salt, payload))})
+	return Command{ID: cmd.ID, By: cmd.By, Type: sealType, Data: sealed}, Secret{salt, payload}, err
+}
+
+// RollSeal is the data of roll.seal.
+type RollSeal struct {
+	Seal string `json:"seal" minLength:"64" maxLength:"64"`
+}
+
+func sealRoll(t *Turn, d *RollSeal) error {
+	if err := checkSeal(d.Seal); err != nil {
+		return err
+	}
+	if t.c.Session == nil {
+		return Reject("no_session", "", "dice are thrown only inside a session: open one first (session.open)")
+	}
+	k := t.c.Session.lane(SecretLane)
+	if k < 0 {
+		return Reject("no_seat", "", "the seats of this session are not sealed yet")
+	}
+	if t.renewable(t.c.Session.Lanes[k]) {
+		if err := t.seatAtOnce([]string{SecretLane}); err != nil {
+			return err
+		}
+		k = t.c.Session.lane(SecretLane)
+	}
+	lane := t.c.Session.Lanes[k]
+	if lane.Used == lane.N {
+		return Reject("lane_used_up", "", "the lane %s has no links left: open a new session", lane.Name)
+	}
+	t.Emit(&events.RollSealed{Session: t.c.Session.ID, Lane: lane.Name, I: lane.Used + 1, Seal: d.Seal})
+	return nil
+}
+
+func checkSeal(seal string) error {
+	if b, err := hex.DecodeString(seal); err != nil || len(b) != 32 || hex.EncodeToString(b) != seal {
+		return &Invalid{Field: "seal", Reason: "must be 64 lower-case hex digits"}
+	}
+	return nil
+}
+
+// RollOpen is the data of roll.open. The program adds salt and payload when it
+// keeps them.
+type RollOpen struct {
+	Roll    int64  `json:"roll" minimum:"1" doc:"n of the roll.sealed"`
+	Salt    string `json:"salt,omitzero" maxLength:"64"`
+	Payload string `json:"payload,omitzero" maxLength:"32768"`
+}
+
+func openRoll(t *Turn, d *RollOpen) error {
+	s, ok := t.c.sealed[d.Roll]
+	if !ok || s.Target {
+		return Reject("not_sealed", "", "record %d is no secret roll that waits to be opened", d.Roll).On("roll")
+	}
+	if err := opens(s, d.Salt, d.Payload); err != nil {
+		return err
+	}
+	roll, err := readRoll(d.Payload)
+	if err != nil {
+		return Reject("payload", "", "the payload is no roll: %v", err).On("payload")
+	}
+	if err := s.check(roll); err != nil {
+		return Reject("payload", "", "the dice in the payload do not follow from the lane: %v", err).On("payload")
+	}
+	t.Emit(&events.RollOpened{Sealed: d.Roll, Salt: d.Salt, Payload: d.Payload})
+	return nil
+}
+
+// readRoll reads the payload of a secret roll: byte for byte what a roll.made
+// would hold, so that no member is missing and none has a second reading.
+func readRoll(payload string) (*events.RollMade, error) {
+	roll := new(events.RollMade)
+	if err := json.Unmarshal([]byte(payload), roll, json.RejectUnknownMembers(true)); err != nil {
+		return nil, err
+	}
+	written, err := json.Marshal(roll, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	if string(written) != payload {
+		return nil, errors.New("it is not written as a roll is, or a member is missing")
+	}
+	return roll, events.CheckJSON(written)
+}
+
+func opens(s Sealed, salt, payload string) error {
+	rawSalt, err := hex.DecodeString(salt)
+	if err != nil || len(rawSalt) != merkle.SaltSize || hex.EncodeToString(rawSalt) != salt {
+		return &Invalid{Field: "salt", Reason: "must be 64 lower-case hex digits"}
+	}
+	seal, err := hex.DecodeString(s.Seal)
+	if err != nil || merkle.CheckSeal(seal, rawSalt, []byte(payload)) != nil {
+		return Reject("seal_broken", "", "this is not what record %d sealed", s.N).On("payload")
+	}
+	return nil
+}
+
+// check holds the dice of an opened roll against its lane.
+func (s Sealed) check(roll *events.RollMade) error {
+	if roll.Session != s.Session || roll.Lane != s.Lane.Name || roll.I != s.I {
+		return fmt.Errorf("it is roll %d of lane %s", roll.I, roll.Lane)
+	}
+	// Whatever enters the dice was fixed before them: a free field could be
+	// tried out until the dice please.
+	if roll.Source != SourceLedger || roll.C != dice.Absent || roll.W != "" {
+		return fmt.Errorf("it claims a device or a witness, which the lane %s has not", roll.Lane)
+	}
+	if len(roll.Draws) == 0 {
+		return errors.New("it has no dice")
+	}
+	seed, err := dice.ParseSeed(roll.S)
+	if err != nil {
+		return err
+	}
+	s0, err := dice.ParseSeed(s.Lane.S0)
+	if err != nil {
+		return err
+	}
+	if !follows(seed, s.I, s0, 0) {
+		return fmt.Errorf("the seed is not in the chain")
+	}
+	stream := dice.NewStream(seed, s.Lane.Joint, roll.Lane, roll.I, roll.C, dice.Absent)
+	for i, d := range roll.Draws {
+		if d[0] < 1 || stream.Die(d[0]) != d[1] {
+			return fmt.Errorf("die %d", i+1)
+		}
+	}
+	return nil
+}
+
+// Target is what a hidden target's seal hides.
+type Target struct {
+	Value   int    `json:"value" minimum:"-1000000" maximum:"1000000"`
+	Purpose string `json:"purpose,omitzero" maxLength:"200"`
+}
+
+// TargetSeal is the data of target.seal. What is asked for carries the target;
+// what is recorded carries the seal.
+type TargetSeal struct {
+	Target *Target `json:"target,omitzero"`
+	Seal   string  `json:"seal,omitzero" maxLength:"64"`
+}
+
+// HideTarget puts the seal in the target's place. Without a target the command
+// stays as it is.
+func HideTarget(cmd Command, salts Salts) (Command, Secret, error) {
+	var d TargetSeal
+	if err := Unmarshal(cmd.Data, &d); err != nil {
+		return cmd, Secret{}, err
+	}
+	if (d.Target == nil) == (d.Seal == "") {
+		return cmd, Secret{}, &Invalid{Field: "target", Reason: "or seal: exactly one of them must be given"}
+	}
+	if d.Target == nil {
+		return cmd, Secret{}, nil
+	}
+	payload, err := Canonical(d.Target)
+	if err != nil {
+		return cmd, Secret{}, err
+	}
+	salt, err := salts.Salt("target\n" + cmd.ID + "\n")
+	if err != nil {
+		return cmd, Secret{}, err
+	}
+	cmd.Data, err = Canonical(&TargetSeal{Seal: hex.EncodeToString(merkle.Seal(salt, payload))})
+	return cmd, Secret{salt, payload}, err
+}
+
+func sealTarget(t *Turn, d *TargetSeal) error {
+	if d.Target != nil || d.Seal == "" {
+		return &Invalid{Field: "seal", Reason: "is missing: a target is never recorded before it is opened"}
+	}
+	if err := checkSeal(d.Seal); err != nil {
+		return err
+	}
+	if t.c.Session == nil {
+		return Reject("no_session", "", "a target is sealed for the rolls of a session: open one first (session.open)")
+	}
+	t.Emit(&events.TargetSealed{Session: t.c.Session.ID, Seal: d.Seal})
+	return nil
+}
+
+// TargetOpen is the data of target.open. The program adds salt and payload
+// when it keeps them.
+type TargetOpen struct {
+	Target  int64  `json:"target" minimum:"1" doc:"n of the target.sealed"`
+	Salt    string `json:"salt,omitzero" maxLength:"64"`
+	Payload string `json:"payload,omitzero" maxLength:"4096"`
+}
+
+func openTarget(t *Turn, d *TargetOpen) error {
+	s, ok := t.c.sealed[d.Target]
+	if !ok || !s.Target {
+		return Reject("not_sealed", "", "record %d is no hidden target that waits to be opened", d.Target).On("target")
+	}
+	if err := opens(s, d.Salt, d.Payload); err != nil {
+		return err
+	}
+	var target Target
+	if err := Unmarshal(jsontext.Value(d.Payload), &target); err != nil {
+		return within("payload", err)
+	}
+	e := &events.TargetOpened{Sealed: d.Target, Salt: d.Salt, Payload: d.Payload, Value: target.Value, Rolls: []events.Judged{}}
+	judge, ok := t.c.Book.System.(Judging)
+	for _, a := range s.Rolls {
+		if !ok {
+			return fmt.Errorf("rules: %s rolls against hidden targets and cannot judge them", t.c.Book.Name())
+		}
+		outcome, margin := judge.Judge(t.c.Options, a.Total, target.Value)
+		e.Rolls = append(e.Rolls, events.Judged{Roll: a.Roll, Outcome: outcome, Margin: margin})
+	}
+	t.Emit(e)
+	return nil
+}
+
+// Hidden notes that the turn's roll is made against a hidden target, given by
+// the n of its target.sealed. It is called before any die is drawn.
+func (t *Turn) Hidden(field string, n int64) error {
+	s, ok := t.c.sealed[n]
+	if !ok || !s.Target || t.c.Session == nil || s.Session != t.c.Session.ID {
+		return Reject("not_sealed", "", "record %d is no hidden target of this session", n).On(field)
+	}
+	if _, ok := t.c.Book.System.(Judging); !ok {
+		return Reject("no_hidden_targets", "", "%s has no hidden targets", t.c.Book.Name()).On(field)
+	}
+	t.scope.call = n
+	return nil
+}

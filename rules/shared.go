@@ -1,0 +1,320 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"tallystick/events"
+	"tallystick/rules/dice"
+)
+
+const (
+	createType = "campaign.create"
+	resumeType = "clock.resume"
+)
+
+// MaxDice bounds the dice typed in with one command.
+const MaxDice = dice.MaxDice
+
+// shared are the commands that all systems have.
+func shared() []CommandSpec {
+	return []CommandSpec{
+		createSpec(),
+		Spec("setting.define", "Define the setting", "Replaces what the campaign defines itself: weapons, skills and the like, in the terms of its system.", GMOnly, defineSetting),
+		Spec("participant.add", "Add a participant", "Somebody joins the table. A running session gives a seat at once.", GMOnly, addParticipant),
+		Spec("participant.remove", "Remove a participant", "Somebody leaves the table.", GMOnly, removeParticipant),
+		Spec("session.open", "Open a session", "Begins an evening of play and seats everybody: dice are thrown only inside a session. With devices the seats stay open until seating.close.", GMOnly, openSession),
+		Spec("session.close", "Close the session", "Ends the evening of play and counts what was withheld or taken back.", GMOnly, closeSession),
+		Spec("seat.take", "Take a seat", "Commits a device's chains to a lane of dice.", Participants, takeSeat),
+		Spec("seating.close", "Close the seats", "Makes the list of seats final and asks every device for its part of the joint seed.", GMOnly, closeSeating),
+		Spec("seat.reveal", "Reveal a witness element", "A device's part of the joint seed. Reveal only under a receipt for seating.closed.", Participants, revealSeat),
+		Spec("seating.seal", "Seal the seats", "Fixes the joint seed without the devices that did not answer, and names them.", GMOnly, sealSeating),
+		Spec(sealType, "Seal a secret roll", "Records a secret roll by its seal; made by the program of a command with visibility private.", GMOnly, sealRoll),
+		Spec("roll.open", "Open a secret roll", "Shows what was rolled in secret; anybody can then check it.", GMOnly, openRoll),
+		Spec("target.seal", "Seal a hidden target", "Fixes a target before the roll without showing it.", GMOnly, sealTarget),
+		Spec("target.open", "Open a hidden target", "Shows a hidden target, and how the rolls against it came out.", GMOnly, openTarget),
+		Spec("roll.declare", "Declare a roll", "Announces a roll whose dice need a witness, so that nobody can foresee them.", GMOnly, declareRoll),
+		Spec("roll.witness", "Witness a roll", "The witness's element, with which the declared roll is made.", Participants, witnessRoll),
+		Spec("roll.pass", "Pass a witness over", "Asks the next witness; the one who did not answer is named.", GMOnly, passWitness),
+		Spec("roll.void", "Take a declared roll back", "Takes a declared roll back, says why, and shows what is needed to compute what it would have been.", GMOnly, voidRoll),
+		Spec("character.create", "Create a character", "With creation \"book\" the budgets of the rules are checked, with \"free\" they are not. The character's id is the id of the command.", Participants, createCharacter),
+		Spec("character.amend", "Amend a character", "Replaces the sheet and says why. Wounds stay.", GMOnly, amendCharacter),
+		Spec("character.retire", "Retire a character", "Takes a character out of play and says why.", GMOnly, retireCharacter),
+		Spec("roll", "Roll dice", "Throws dice in free notation, such as 3d6kh2+1.", OwnCharacters, roll),
+		Spec("clock.advance", "Advance the clock", "Lets game time pass; what falls due is decided on the way.", GMOnly, advance),
+		Spec(resumeType, "Go on with an advance", "Continues an advance of the clock that takes more than one commit.", Program, resume),
+		Spec("note.add", "Add a note", "A remark for the record.", Participants, addNote),
+	}
+}
+
+// CampaignCreate is the data of campaign.create.
+type CampaignCreate struct {
+	Name    string                    `json:"name" minLength:"1" maxLength:"200"`
+	System  string                    `json:"system"`
+	Options map[string]jsontext.Value `json:"options,omitzero"`
+	Setting jsontext.Value            `json:"setting,omitzero"`
+	GM      string                    `json:"gm"`
+	VKey    string                    `json:"vkey"`
+}
+
+func createSpec() CommandSpec {
+	return Spec(createType, "Create a campaign", "Opens a ledger.", Program, createCampaign)
+}
+
+func createCampaign(t *Turn, d *CampaignCreate) error {
+	if t.c.Book != nil {
+		return Reject("created_already", "", "the campaign was created already")
+	}
+	if err := CheckName(d.Name); err != nil {
+		return &Invalid{Field: "name", Reason: err.Error()}
+	}
+	if err := CheckHandle(d.GM); err != nil {
+		return &Invalid{Field: "gm", Reason: err.Error()}
+	}
+	book, err := t.c.library.Find(d.System, 0)
+	if err != nil {
+		return &Invalid{Field: "system", Reason: fmt.Sprintf("is %q: no such rule system is on board", d.System)}
+	}
+	options, err := Resolve(book, d.Options)
+	if err != nil {
+		return err
+	}
+	t.Emit(&events.CampaignCreated{
+		Name: d.Name, System: book.Name(), Edition: book.Edition(), Options: options.Values(),
+		Setting: d.Setting, GM: d.GM, VKey: d.VKey,
+	})
+	t.Emit(&events.ParticipantJoined{Handle: d.GM, Role: RoleGM})
+	return nil
+}
+
+// SettingDefine is the data of setting.define.
+type SettingDefine struct {
+	Setting jsontext.Value `json:"setting"`
+	Reason  string         `json:"reason" minLength:"1" maxLength:"4000"`
+}
+
+func defineSetting(t *Turn, d *SettingDefine) error {
+	if err := CheckText(d.Reason); err != nil {
+		return &Invalid{Field: "reason", Reason: err.Error()}
+	}
+	t.Emit(&events.SettingDefined{Setting: d.Setting, Reason: d.Reason})
+	return t.err
+}
+
+// ParticipantAdd is the data of participant.add.
+type ParticipantAdd struct {
+	Handle string `json:"handle" doc:"1 to 32 of a-z, 0-9, dot and hyphen"`
+	Role   string `json:"role" enum:"gm,player,spectator"`
+	Name   string `json:"name,omitzero" maxLength:"200"`
+}
+
+func addParticipant(t *Turn, d *ParticipantAdd) error {
+	if err := CheckHandle(d.Handle); err != nil {
+		return &Invalid{Field: "handle", Reason: err.Error()}
+	}
+	if d.Name != "" {
+		if err := CheckName(d.Name); err != nil {
+			return &Invalid{Field: "name", Reason: err.Error()}
+		}
+	}
+	if _, taken := t.c.Participant(d.Handle); taken {
+		return Reject("handle_taken", "", "%s takes part already", d.Handle).On("handle")
+	}
+	t.Emit(&events.ParticipantJoined{Handle: d.Handle, Role: d.Role, Name: d.Name})
+	// While a seating is under way its closing seats whoever has no seat.
+	if s := t.c.Session; s != nil && s.Open == nil && d.Role != RoleSpectator && s.lane(d.Handle) < 0 {
+		return t.seatAtOnce([]string{d.Handle})
+	}
+	return t.err
+}
+
+// ParticipantRemove is the data of participant.remove.
+type ParticipantRemove struct {
+	Handle string `json:"handle"`
+}
+
+func removeParticipant(t *Turn, d *ParticipantRemove) error {
+	p, ok := t.c.Participant(d.Handle)
+	if !ok {
+		return Reject("unknown_participant", "", "%s does not take part", d.Handle).On("handle")
+	}
+	if p.Role == RoleGM && t.gms() == 1 {
+		return Reject("last_gm", "", "%s is the only game master", d.Handle).On("handle")
+	}
+	t.Emit(&events.ParticipantLeft{Handle: d.Handle})
+	return nil
+}
+
+func (t *Turn) gms() int {
+	n := 0
+	for _, h := range t.c.Participants() {
+		if p, _ := t.c.Participant(h); p.Role == RoleGM {
+			n++
+		}
+	}
+	return n
+}
+
+// CharacterCreate is the data of character.create.
+type CharacterCreate struct {
+	Name     string         `json:"name" minLength:"1" maxLength:"200"`
+	Kind     string         `json:"kind" enum:"pc,npc"`
+	Owner    string         `json:"owner,omitzero" doc:"handle of the player it belongs to"`
+	Creation string         `json:"creation" enum:"book,free"`
+	Sheet    jsontext.Value `json:"sheet"`
+}
+
+func createCharacter(t *Turn, d *CharacterCreate) error {
+	if err := CheckName(d.Name); err != nil {
+		return &Invalid{Field: "name", Reason: err.Error()}
+	}
+	if err := t.owner(d); err != nil {
+		return err
+	}
+	if _, taken := t.c.Character(t.cmd.ID); taken {
+		panic("rules: command " + t.cmd.ID + " is decided twice")
+	}
+	sheet, warnings, err := t.sheet(d.Sheet, func(sheet any) (Body, []string, error) {
+		return t.c.Book.Create(t.c.Options, sheet, d.Creation == "book", t.c.Clock)
+	})
+	if err != nil {
+		return err
+	}
+	t.Emit(&events.CharacterCreated{
+		Subject: events.Subject{Character: t.cmd.ID}, Name: d.Name, Kind: d.Kind, Owner: d.Owner,
+		Creation: d.Creation, Sheet: sheet, Warnings: warnings,
+	})
+	return nil
+}
+
+func (t *Turn) owner(d *CharacterCreate) error {
+	if !t.GM() {
+		if d.Owner == "" {
+			d.Owner = t.cmd.By
+		}
+		if d.Owner != t.cmd.By || d.Kind != "pc" {
+			return &Forbidden{Reason: "a player creates their own player characters only"}
+		}
+	}
+	if _, known := t.c.Participant(d.Owner); d.Owner != "" && !known {
+		return Reject("unknown_participant", "", "%s does not take part in this campaign", d.Owner).On("owner")
+	}
+	return nil
+}
+
+// sheet reads a sheet, has it judged, and writes it out in full.
+func (t *Turn) sheet(raw jsontext.Value, judge func(sheet any) (Body, []string, error)) (jsontext.Value, []string, error) {
+	var full jsontext.Value
+	_, warnings, err := t.c.body(raw, func(sheet any) (Body, []string, error) {
+		body, warnings, err := judge(sheet)
+		if err != nil {
+			return nil, nil, within("sheet", err)
+		}
+		full, err = json.Marshal(sheet, json.Deterministic(true))
+		return body, warnings, err
+	})
+	return full, warnings, err
+}
+
+// CharacterAmend is the data of character.amend.
+type CharacterAmend struct {
+	Character string         `json:"character"`
+	Reason    string         `json:"reason" minLength:"1" maxLength:"4000"`
+	Sheet     jsontext.Value `json:"sheet"`
+}
+
+func amendCharacter(t *Turn, d *CharacterAmend) error {
+	if err := CheckText(d.Reason); err != nil {
+		return &Invalid{Field: "reason", Reason: err.Error()}
+	}
+	ch, err := t.Living("character", d.Character)
+	if err != nil {
+		return err
+	}
+	sheet, _, err := t.sheet(d.Sheet, func(sheet any) (Body, []string, error) {
+		return t.c.Book.Amend(t.c.Options, ch.Body, sheet, t.c.Clock)
+	})
+	if err != nil {
+		return err
+	}
+	t.Emit(&events.CharacterAmended{Subject: events.Subject{Character: ch.ID}, Reason: d.Reason, Sheet: sheet})
+	return nil
+}
+
+// CharacterRetire is the data of character.retire.
+type CharacterRetire struct {
+	Character string `json:"character"`
+	Reason    string `json:"reason" minLength:"1" maxLength:"4000"`
+}
+
+func retireCharacter(t *Turn, d *CharacterRetire) error {
+	if err := CheckText(d.Reason); err != nil {
+		return &Invalid{Field: "reason", Reason: err.Error()}
+	}
+	ch, err := t.Character("character", d.Character)
+	if err != nil {
+		return err
+	}
+	t.Emit(&events.CharacterRetired{Subject: events.Subject{Character: ch.ID}, Reason: d.Reason})
+	return nil
+}
+
+// Roll is the data of roll.
+type Roll struct {
+	Expression string `json:"expression" minLength:"1" maxLength:"512" doc:"dice in free notation, such as 3d6kh2+1"`
+	Purpose    string `json:"purpose,omitzero" maxLength:"200"`
+	Character  string `json:"character,omitzero"`
+}
+
+// Actors names who acts.
+func (d *Roll) Actors() []string { return actors(d.Character) }
+
+func actors(ids ...string) []string {
+	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
+}
+
+func roll(t *Turn, d *Roll) error {
+	if d.Purpose != "" {
+		if err := CheckName(d.Purpose); err != nil {
+			return &Invalid{Field: "purpose", Reason: err.Error()}
+		}
+	}
+	expression, err := dice.Parse(d.Expression)
+	if err != nil {
+		return Reject("notation", "", "%s", err.Error()).On("expression")
+	}
+	var who *Character
+	if d.Character != "" {
+		if who, err = t.Character("character", d.Character); err != nil {
+			return err
+		}
+	}
+	th := t.Throw(d.Purpose, who)
+	th.Expression = d.Expression
+	result := expression.Roll(func(sides uint32) uint32 { return uint32(th.Die(int(sides))) })
+	if t.err != nil {
+		return t.err
+	}
+	if len(th.Draws) == 0 {
+		return Reject("no_dice", "", "%s throws no dice", d.Expression).On("expression")
+	}
+	th.Base(int(result.Total))
+	th.Detail, err = json.Marshal(result, json.Deterministic(true))
+	return err
+}
+
+// NoteAdd is the data of note.add.
+type NoteAdd struct {
+	Text string `json:"text" minLength:"1" maxLength:"4000"`
+}
+
+func addNote(t *Turn, d *NoteAdd) error {
+	if err := CheckText(d.Text); err != nil {
+		return &Invalid{Field: "text", Reason: err.Error()}
+	}
+	t.Emit(&events.NoteAdded{Text: d.Text})
+	return nil
+}

@@ -1,0 +1,397 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"tallystick/events"
+	"tallystick/rules/dice"
+)
+
+// Sources of dice.
+const (
+	SourceLedger   = "ledger"
+	SourcePhysical = "physical"
+)
+
+// SecretLane is the game master's lane for secret rolls.
+const SecretLane = "gm-secret"
+
+// Chains gives the server's part of the dice. The shell makes it from the
+// master key, a replay from the record.
+type Chains interface {
+	// Anchor is element 0 of the chain of a lane that is n elements long.
+	Anchor(session, lane string, n int) (dice.Seed, error)
+	// Link is element i of it.
+	Link(session, lane string, n, i int) (dice.Seed, error)
+}
+
+// A Turn is one command being decided. What is emitted takes effect for the
+// rest of the turn at once; the campaign itself stays as it was.
+type Turn struct {
+	c      *Campaign
+	cmd    Command
+	chains Chains
+	facts  []events.Fact
+	bytes  int // of the facts that are encoded
+	hand   []int
+	err    error // the first thing that went wrong with the dice
+	scope  scope
+	// oracle gives the faces when nothing is decided for good: see Branches.
+	oracle func(sides int) int
+}
+
+// scope is what shares one roll of the ledger: a command, or a tick.
+type scope struct {
+	principal string
+	start     int // of its facts
+	before    []events.Fact
+	stream    *dice.Stream
+	witness   *witnessed      // of a declared roll
+	call      int64           // n of the hidden target it is made against
+	roll      events.RollMade // with lane, index and seed once a die is drawn
+	draws     []events.Draw
+	throws    []*Throw
+}
+
+func newTurn(c *Campaign, cmd Command, chains Chains) *Turn {
+	t := &Turn{c: c.fork(), cmd: cmd, chains: chains}
+	if cmd.Dice != nil {
+		t.hand = slices.Clone(cmd.Dice.Faces)
+	}
+	return t
+}
+
+// Options are the campaign's.
+func (t *Turn) Options() Options { return t.c.Options }
+
+// Clock is the game time of what is being decided, in seconds.
+func (t *Turn) Clock() int64 { return t.c.Clock }
+
+// By is the handle of who commands.
+func (t *Turn) By() string { return t.cmd.By }
+
+// Command is the id of the command, which is also the id of the one thing it
+// may create.
+func (t *Turn) Command() string { return t.cmd.ID }
+
+// GM reports whether a game master commands.
+func (t *Turn) GM() bool {
+	p, _ := t.c.Participant(t.cmd.By)
+	return p.Role == RoleGM
+}
+
+// Character finds a character that is in play, dead or alive. field is the
+// command's field that names it, for the rejection.
+func (t *Turn) Character(field, id string) (*Character, error) {
+	ch, ok := t.c.Character(id)
+	if !ok {
+		return nil, Reject("unknown_character", "", "there is no character %q in this campaign", id).On(field)
+	}
+	if ch.Retired {
+		return nil, Reject("retired", "", "%s has been retired", ch.Name).On(field)
+	}
+	return ch, nil
+}
+
+// Again is the character as it stands after what was emitted in this turn.
+func (t *Turn) Again(ch *Character) *Character {
+	now, ok := t.c.Character(ch.ID)
+	if !ok {
+		panic("rules: " + ch.ID + " vanished")
+	}
+	return now
+}
+
+// Living is Character for those who must be alive.
+func (t *Turn) Living(field, id string) (*Character, error) {
+	ch, err := t.Character(field, id)
+	if err == nil && !t.c.Vitals(ch).Alive {
+		return nil, Reject("dead", "", "%s is dead", ch.Name).On(field)
+	}
+	return ch, err
+}
+
+// Emit adds a fact. A fact about a character is given its After.
+func (t *Turn) Emit(e events.Event) {
+	if t.err != nil {
+		return
+	}
+	if err := t.c.apply(t.c.Clock, e); err != nil {
+		t.err = err
+		return
+	}
+	if ce, ok := e.(events.CharacterEvent); ok {
+		ch, _ := t.c.Character(ce.Of().Character)
+		after := t.c.Vitals(ch)
+		ce.Of().After = &after
+	}
+	t.facts = append(t.facts, events.Fact{Clock: t.c.Clock, Event: e})
+}
+
+// begin opens a scope: the dice of what follows come from one roll of the
+// principal's lane.
+func (t *Turn) begin(principal string) { t.scope = scope{principal: principal, start: len(t.facts)} }
+
+// end closes the scope: its roll stands before the facts that followed from
+// it, behind a renewal of the lane if there was one.
+func (t *Turn) end() {
+	s := &t.scope
+	if t.err != nil || len(s.draws) == 0 || t.oracle != nil {
+		t.scope = scope{}
+		return
+	}
+	t.finish()
+	roll := s.roll
+	var made events.Event = &roll
+	if s.witness != nil {
+		made = &events.RollResolved{Declared: s.witness.declared, RollMade: roll}
+	}
+	if err := t.c.apply(t.c.Clock, made); err != nil {
+		t.err = fmt.Errorf("%s: %w", made.Type(), err)
+		return
+	}
+	head := append(s.before, events.Fact{Clock: t.c.Clock, Event: made})
+	t.facts = slices.Insert(t.facts, s.start, head...)
+	t.scope = scope{}
+}
+
+// finish puts the throws together into the event.
+func (t *Turn) finish() {
+	s := &t.scope
+	var order []events.Draw
+	for _, th := range s.throws {
+		order = append(order, th.Draws...)
+	}
+	if !slices.Equal(order, s.draws) {
+		panic("rules: a throw went on after the next had begun")
+	}
+	s.roll.Session, s.roll.Call = t.c.Session.ID, s.call
+	for i, th := range s.throws {
+		th.close()
+		if i == 0 {
+			s.roll.Throw = th.Throw
+			s.roll.Throw.Draws = s.draws
+			continue
+		}
+		s.roll.Also = append(s.roll.Also, th.Throw)
+	}
+}
+
+// draw takes one die. After the first thing that goes wrong every die shows
+// 1, and the turn fails in the end.
+func (t *Turn) draw(sides int) int {
+	if t.err != nil {
+		return 1
+	}
+	face, err := t.face(sides)
+	if err != nil {
+		t.err = err
+		return 1
+	}
+	t.scope.draws = append(t.scope.draws, events.Draw{uint32(sides), uint32(face)})
+	return face
+}
+
+func (t *Turn) face(sides int) (int, error) {
+	if t.oracle != nil {
+		return t.oracle(sides), nil
+	}
+	if t.c.Session == nil {
+		return 0, Reject("no_session", "", "dice are thrown only inside a session: open one first (session.open)")
+	}
+	if t.cmd.Dice != nil {
+		return t.faceByHand(sides)
+	}
+	if t.scope.stream == nil {
+		if err := t.beginRoll(); err != nil {
+			return 0, err
+		}
+	}
+	return int(t.scope.stream.Die(uint32(sides))), nil
+}
+
+func (t *Turn) faceByHand(sides int) (int, error) {
+	k := len(t.cmd.Dice.Faces) - len(t.hand)
+	if len(t.hand) == 0 {
+		th := t.scope.throws[len(t.scope.throws)-1]
+		return 0, Reject("more_dice", "", "the rules ask for one more die: d%d for %s; send all faces in one command", sides, th.Purpose).On("dice.faces")
+	}
+	face := t.hand[0]
+	if face < 1 || face > sides {
+		return 0, Reject("impossible_face", "", "die %d shows %d, but it is a d%d", k+1, face, sides).On(fmt.Sprintf("dice.faces.%d", k))
+	}
+	t.hand = t.hand[1:]
+	t.scope.roll.Source = SourcePhysical
+	return face, nil
+}
+
+// beginRoll takes the next link of the principal's lane.
+func (t *Turn) beginRoll() error {
+	s := &t.scope
+	k := t.c.Session.lane(s.principal)
+	if k < 0 {
+		return Reject("no_seat", "", "%s has no seat in this session: take one first (seat.take), or let the seats be sealed", s.principal)
+	}
+	if t.c.Session.Declared != nil && t.c.Session.Declared.Lane == t.c.Session.Lanes[k].Name && s.witness == nil {
+		return Reject("declared_roll_open", "", "a declared roll is still open: its dice come first on this lane (roll.witness, roll.pass or roll.void)")
+	}
+	if t.renewable(t.c.Session.Lanes[k]) {
+		facts, err := t.seat([]string{s.principal})
+		if err != nil {
+			return err
+		}
+		s.before = facts
+		k = t.c.Session.lane(s.principal)
+	}
+	lane := t.c.Session.Lanes[k]
+	i := lane.Used + 1
+	if i > lane.N {
+		return Reject("lane_used_up", "", "the lane %s has no links left: take a new seat (seat.take), or open a new session", lane.Name)
+	}
+	c, err := t.deviceLink(lane, i)
+	if err != nil {
+		return err
+	}
+	seed, err := t.link(lane, i)
+	if err != nil {
+		return err
+	}
+	w := dice.Absent
+	if s.witness != nil {
+		w = s.witness.w
+	}
+	s.stream = dice.NewStream(seed, lane.Joint, lane.Name, i, c, w)
+	s.roll = events.RollMade{Lane: lane.Name, I: i, S: seed.String(), C: c, Source: SourceLedger}
+	if s.witness != nil {
+		s.roll.W = w
+	}
+	return nil
+}
+
+// link takes element i of a lane's server chain and holds it against the
+// newest one that was shown.
+func (t *Turn) link(lane Lane, i int) (dice.Seed, error) {
+	seed, err := t.chains.Link(t.c.Session.ID, lane.Name, lane.N, i)
+	if err != nil {
+		return seed, err
+	}
+	if !follows(seed, i, lane.Last, lane.Known) {
+		return seed, fmt.Errorf("link %d of lane %s does not belong to the chain it was committed to", i, lane.Name)
+	}
+	return seed, nil
+}
+
+// follows reports whether element i of a chain leads back to element known.
+func follows(element dice.Seed, i int, last dice.Seed, known int) bool {
+	for ; i > known; i-- {
+		element = element.Next()
+	}
+	return i == known && element == last
+}
+
+// deviceLink is the element of the roller's own chain, or dice.Absent for a
+// lane without a device.
+func (t *Turn) deviceLink(lane Lane, i int) (string, error) {
+	if lane.C0 == dice.Absent {
+		return dice.Absent, nil
+	}
+	if t.scope.witness != nil {
+		return t.scope.witness.c, nil
+	}
+	return t.seatLink(lane, i)
+}
+
+// seatLink checks the link that a device has sent with the command.
+func (t *Turn) seatLink(lane Lane, i int) (string, error) {
+	seat := t.cmd.Seat
+	if seat == nil || seat.Lane != lane.Name || seat.I != i {
+		return "", Reject("seat_link_due", "", "the lane %s has a device: its element %d must come with the command", lane.Name, i).On("seat")
+	}
+	c, err := dice.ParseSeed(seat.C)
+	if err != nil || !follows(c, i, lane.CLast, lane.CKnown) {
+		return "", Reject("seat_link_wrong", "", "that is not element %d of the chain that lane %s was committed to", i, lane.Name).On("seat.c")
+	}
+	return seat.C, nil
+}
+
+// A Throw is one question put to the dice, being answered.
+type Throw struct {
+	events.Throw
+	t    *Turn
+	base *int
+}
+
+// Throw begins a question: what for, and by which character ("" for none).
+// All dice of one throw are taken before the next throw begins.
+func (t *Turn) Throw(purpose string, character *Character) *Throw {
+	th := &Throw{t: t}
+	th.Purpose = purpose
+	th.Draws, th.Modifiers = []events.Draw{}, []events.Modifier{}
+	if character != nil {
+		th.Character = character.ID
+	}
+	t.scope.throws = append(t.scope.throws, th)
+	return th
+}
+
+// Die takes one die of so many sides and returns its face.
+func (th *Throw) Die(sides int) int {
+	face := th.t.draw(sides)
+	if th.t.err == nil {
+		th.Draws = append(th.Draws, events.Draw{uint32(sides), uint32(face)})
+	}
+	return face
+}
+
+// Base is what the dice are worth when that is not the sum of their faces.
+func (th *Throw) Base(n int) { th.base = &n }
+
+// Add adds a modifier and says where it comes from. Zero is left out.
+func (th *Throw) Add(label string, value int, rule string) {
+	if value != 0 {
+		th.Modifiers = append(th.Modifiers, events.Modifier{Label: label, Value: value, Rule: rule})
+	}
+}
+
+// Sum is the dice and all modifiers so far.
+func (th *Throw) Sum() int {
+	sum := 0
+	if th.base != nil {
+		sum = *th.base
+	} else {
+		for _, d := range th.Draws {
+			sum += int(d[1])
+		}
+	}
+	for _, m := range th.Modifiers {
+		sum += m.Value
+	}
+	return sum
+}
+
+// Versus says what the sum is compared with.
+func (th *Throw) Versus(kind string, value int) {
+	th.Against = &events.Against{Kind: kind, Value: value}
+}
+
+// Result says how it came out, and by how much.
+func (th *Throw) Result(outcome string, margin int) { th.Outcome, th.Margin = outcome, &margin }
+
+func (th *Throw) close() {
+	th.Total = th.Sum()
+	if th.Expression != "" {
+		return
+	}
+	for i := 0; i < len(th.Draws); {
+		k := i
+		for k < len(th.Draws) && th.Draws[k][0] == th.Draws[i][0] {
+			k++
+		}
+		if i > 0 {
+			th.Expression += "+"
+		}
+		th.Expression += fmt.Sprintf("%dd%d", k-i, th.Draws[i][0])
+		i = k
+	}
+}
