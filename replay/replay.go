@@ -1,0 +1,223 @@
+// Package replay decides every recorded command of a campaign again, from the
+// recorded seeds, and compares what comes out with what is stored, byte for
+// byte.
+//
+// It is pure: records come in, a verdict goes out. Ids, times and seeds are
+// taken from the record; everything else is decided anew. It draws from no
+// chain, sends nothing and writes nothing.
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"tallystick/events"
+	"tallystick/rules"
+	"tallystick/rules/dice"
+)
+
+// A Divergence is the first place where the rules decide something else than
+// what is stored.
+type Divergence struct {
+	Campaign string `json:"campaign"`
+	N        int64  `json:"n"`     // of the record
+	Field    string `json:"field"` // path into it: data.total
+	Stored   string `json:"stored"`
+	Decided  string `json:"decided"`
+}
+
+func (d *Divergence) Error() string {
+	return fmt.Sprintf("campaign %s, record %d, %s: stored %s, decided %s", d.Campaign, d.N, d.Field, d.Stored, d.Decided)
+}
+
+// Unusable says that a ledger cannot be replayed at all: it is damaged, or its
+// rules are not on board.
+type Unusable struct {
+	N   int64 // of the first record that cannot be used
+	Err error
+}
+
+func (u *Unusable) Error() string { return fmt.Sprintf("record %d: %v", u.N, u.Err) }
+
+// Unwrap gives the reason.
+func (u *Unusable) Unwrap() error { return u.Err }
+
+// A Replayer decides one campaign again, commit by commit.
+type Replayer struct {
+	library  rules.Library
+	campaign *rules.Campaign
+	commands int64
+}
+
+// New makes a replayer that knows the systems in a library.
+func New(library rules.Library) *Replayer { return &Replayer{library: library} }
+
+// Campaign is the state after the commits so far; nil before the first.
+func (r *Replayer) Campaign() *rules.Campaign { return r.campaign }
+
+// Commands and Records are how many were found identical so far.
+func (r *Replayer) Commands() int64 { return r.commands }
+
+// Records is the number of records found identical so far.
+func (r *Replayer) Records() int64 {
+	if r.campaign == nil {
+		return 0
+	}
+	return r.campaign.Next
+}
+
+// Commit decides the next commit again. It returns a *Divergence, or an
+// *Unusable when there is nothing to compare.
+func (r *Replayer) Commit(payload []byte) error {
+	recs, err := events.ParseCommit(payload)
+	if err != nil {
+		return &Unusable{N: r.Records(), Err: err}
+	}
+	first := recs[0]
+	if r.campaign == nil {
+		r.campaign = rules.NewCampaign(first.Campaign, r.library)
+	}
+	cmd := rules.Command{ID: first.Cmd.ID, By: first.By, Type: first.Cmd.Type, Data: first.Cmd.Data, Dice: first.Cmd.Dice}
+	if err := r.decide(r.campaign, cmd, first, recs, payload); err != nil {
+		return err
+	}
+	if err := r.campaign.ApplyCommit(recs); err != nil {
+		return &Unusable{N: first.N, Err: err}
+	}
+	r.commands++
+	return nil
+}
+
+func (r *Replayer) decide(c *rules.Campaign, cmd rules.Command, first events.Record, recs []events.Record, payload []byte) error {
+	if first.Campaign != c.ID || first.N != c.Next {
+		return &Unusable{N: first.N, Err: fmt.Errorf("record %d of campaign %s is due", c.Next, c.ID)}
+	}
+	source, err := recorded(recs)
+	if err != nil {
+		return &Unusable{N: first.N, Err: err}
+	}
+	facts, err := rules.Decide(c, cmd, source)
+	var missing *rules.MissingEdition
+	switch {
+	case errors.As(err, &missing):
+		return &Unusable{N: first.N, Err: err}
+	case err != nil:
+		return &Divergence{Campaign: c.ID, N: first.N, Field: "cmd", Stored: first.Cmd.Type + " was executed", Decided: err.Error()}
+	}
+	head := events.Head{Campaign: c.ID, N: first.N, At: first.At, By: first.By, Cmd: first.Cmd}
+	decided, err := events.EncodeCommit(head, facts, func(i int) string { return recs[min(i, len(recs)-1)].ID })
+	if err != nil {
+		return &Unusable{N: first.N, Err: err}
+	}
+	if bytes.Equal(decided, payload) {
+		return nil
+	}
+	return firstDifference(c.ID, first.N, events.SplitCommit(payload), events.SplitCommit(decided))
+}
+
+// seeds are the dice of one commit as its records tell them.
+type seeds struct {
+	anchors map[string]dice.Seed // by lane
+	links   map[string]dice.Seed // by lane and index
+}
+
+func recorded(recs []events.Record) (*seeds, error) {
+	s := &seeds{anchors: map[string]dice.Seed{}, links: map[string]dice.Seed{}}
+	core := events.Core()
+	for _, rec := range recs {
+		if rec.Type != "seat.taken" && rec.Type != "roll.made" {
+			continue
+		}
+		e, err := core.Decode(rec)
+		if err != nil {
+			return nil, err
+		}
+		switch e := e.(type) {
+		case *events.SeatTaken:
+			if s.anchors[e.Lane], err = dice.ParseSeed(e.S0); err != nil {
+				return nil, fmt.Errorf("record %d: s0: %w", rec.N, err)
+			}
+		case *events.RollMade:
+			if e.Source != rules.SourceLedger {
+				continue
+			}
+			if s.links[linkKey(e.Lane, e.I)], err = dice.ParseSeed(e.S); err != nil {
+				return nil, fmt.Errorf("record %d: s: %w", rec.N, err)
+			}
+		}
+	}
+	return s, nil
+}
+
+func linkKey(lane string, i int) string { return fmt.Sprintf("%s %d", lane, i) }
+
+// Anchor implements rules.Chains.
+func (s *seeds) Anchor(_, lane string, _ int) (dice.Seed, error) {
+	seed, ok := s.anchors[lane]
+	if !ok {
+		return seed, fmt.Errorf("the record has no seat for lane %s", lane)
+	}
+	return seed, nil
+}
+
+// Link implements rules.Chains.
+func (s *seeds) Link(_, lane string, _, i int) (dice.Seed, error) {
+	seed, ok := s.links[linkKey(lane, i)]
+	if !ok {
+		return seed, fmt.Errorf("the record has no roll %d of lane %s", i, lane)
+	}
+	return seed, nil
+}
+
+// Ledger decides a whole export again: records as stored, one a line.
+func (r *Replayer) Ledger(in io.Reader) error {
+	return Commits(in, r.Commit)
+}
+
+// Commits cuts an export into its commits: a record that carries a whole
+// command begins one.
+func Commits(in io.Reader, each func(payload []byte) error) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 0, 64<<10), events.MaxRecord+1)
+	lines.Split(scanLF)
+	var commit []byte
+	var n int64
+	for ; lines.Scan(); n++ {
+		line := lines.Bytes()
+		rec, err := events.Parse(line)
+		if err != nil {
+			return &Unusable{N: n, Err: err}
+		}
+		if rec.Cmd.Type != "" && commit != nil {
+			if err := each(commit); err != nil {
+				return err
+			}
+			commit = nil
+		}
+		if commit != nil {
+			commit = append(commit, '\n')
+		}
+		commit = append(commit, line...)
+	}
+	if err := lines.Err(); err != nil {
+		return &Unusable{N: n, Err: err}
+	}
+	if commit == nil {
+		return &Unusable{N: 0, Err: errors.New("there is no record in it")}
+	}
+	return each(commit)
+}
+
+// scanLF cuts at LF alone: a CR belongs to the record, which then is refused.
+func scanLF(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
