@@ -175,7 +175,7 @@ func (t *Turn) rehearse(d *RollDeclare) error {
 	inner := Command{ID: t.cmd.ID, By: t.cmd.By, Type: d.Command, Data: d.Data}
 	spec, data, err := t.c.ready(inner)
 	if err != nil {
-		return within("data", err)
+		return within("arguments", err)
 	}
 	if d.Data, err = Canonical(data); err != nil {
 		return err

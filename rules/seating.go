@@ -208,8 +208,9 @@ func openSession(t *Turn, d *SessionOpen) error {
 	}
 	t.Emit(&events.SessionOpened{Session: t.cmd.ID, Title: d.Title, Kind: d.Kind})
 	if d.Devices {
+		number := t.c.Session.Seating + 1
 		for _, p := range []string{SystemPrincipal, SecretLane} {
-			if err := t.takeWithout(p, t.c.Session.Seating+1, systemDeviceLength); err != nil {
+			if err := t.takeWithout(p, number, systemDeviceLength); err != nil {
 				return err
 			}
 		}

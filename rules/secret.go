@@ -180,7 +180,7 @@ func openRoll(t *Turn, d *RollOpen) error {
 	if err := opens(s, d.Salt, d.Payload); err != nil {
 		return err
 	}
-	roll, err := readRoll(d.Payload)
+	roll, err := ReadRoll(d.Payload)
 	if err != nil {
 		return Reject("payload", "", "the payload is no roll: %v", err).On("payload")
 	}
@@ -191,9 +191,9 @@ func openRoll(t *Turn, d *RollOpen) error {
 	return nil
 }
 
-// readRoll reads the payload of a secret roll: byte for byte what a roll.made
+// ReadRoll reads the payload of a secret roll: byte for byte what a roll.made
 // would hold, so that no member is missing and none has a second reading.
-func readRoll(payload string) (*events.RollMade, error) {
+func ReadRoll(payload string) (*events.RollMade, error) {
 	roll := new(events.RollMade)
 	if err := json.Unmarshal([]byte(payload), roll, json.RejectUnknownMembers(true)); err != nil {
 		return nil, err

@@ -27,6 +27,9 @@ type System interface {
 	Describe() Description
 	// Sheet is a pointer to a zero sheet: its type gives the schema.
 	Sheet() any
+	// Example is a pointer to a sheet that free creation accepts, for forms,
+	// documents and tests. Every call makes another one.
+	Example() any
 	// Setting is a pointer to what a campaign may define itself (weapons,
 	// armour, disciplines, a list of skills …) with nothing defined; its type
 	// gives the schema. It is nil for a system without such data. What a

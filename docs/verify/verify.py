@@ -476,12 +476,15 @@ class Table:
             draws(data)
             self.count["physical"] += 1
             return
-        if "call" in data:
-            called = self.seals.get(integer(data, "call", 0), {})
-            require(called.get("target"), "the target was not sealed before the roll")
+        self.check_call(data)
         lane = self.session(record).lane(data)
         require(element_or_absent(data, "w") == "-", "a witness element in a roll that was not declared")
         lane.check_dice(lane.take(data), data, "-")
+
+    def check_call(self, data):
+        if "call" in data:
+            called = self.seals.get(integer(data, "call", 0), {})
+            require(called.get("target"), "the target was not sealed before the roll")
 
     def roll_declared(self, record, data):
         session = self.session(record)
@@ -526,6 +529,7 @@ class Table:
         return declared, w
 
     def roll_resolved(self, record, data):
+        self.check_call(data)
         declared, w = self.close_declaration(data)
         lane, i = declared["lane"], declared["i"]
         there = self.session(record), string(data, "lane"), integer(data, "i", 1), element_or_absent(data, "c")
@@ -677,16 +681,17 @@ def report_lane(lane, me):
 
 def read_inputs(options):
     """Opens the export and reads checkpoints and key; OSError if one cannot be read."""
-    events, marks, vkey, own_key = options.export, list(options.checkpoint), options.vkey, False
+    events, marks, vkey, own_key, own_mark = options.export, list(options.checkpoint), options.vkey, False, None
     if os.path.isdir(events):
         folder, events = events, os.path.join(events, "events.jsonl")
         if os.path.exists(os.path.join(folder, "checkpoint")):
-            marks.append(os.path.join(folder, "checkpoint"))
+            own_mark = os.path.join(folder, "checkpoint")
+            marks.append(own_mark)
         if vkey is None and os.path.exists(os.path.join(folder, "vkey")):
             vkey, own_key = os.path.join(folder, "vkey"), True
     notes = [(name, read_file(name)) for name in marks]
     key = None if vkey is None else read_file(vkey)
-    return open(events, "rb"), notes, key, own_key
+    return open(events, "rb"), notes, key, own_key, own_mark
 
 
 def read_file(name):
@@ -707,8 +712,7 @@ def check_key(key, first, checkpoints):
             raise Bad(f"checkpoint {checkpoint.name}: {bad}")
         print(f"checkpoint {checkpoint.name}: signed by {ascii(vkey.origin)[1:-1]}")
     began = first["data"].get("vkey")
-    if isinstance(began, str) and began != vkey.text:
-        print("NOTE: the first record names another verifier key; a key.rotated event must tell why")
+    require(not isinstance(began, str) or began == vkey.text, "record 0: the campaign began with another verifier key")
 
 
 def main():
@@ -720,7 +724,7 @@ def main():
     parser.add_argument("--records-only", action="store_true", help="do not check dice")
     options = parser.parse_args()
     try:
-        lines, notes, key, own_key = read_inputs(options)
+        lines, notes, key, own_key, own_mark = read_inputs(options)
     except OSError as error:
         print(f"cannot read: {error}", file=sys.stderr)
         return 2
@@ -733,6 +737,9 @@ def main():
             except Bad as bad:
                 raise Bad(f"checkpoint {name}: {bad}")
         tree, first = check_export(lines, checkpoints, table)
+        for checkpoint in checkpoints:
+            require(checkpoint.name != own_mark or checkpoint.size == tree.size,
+                    f"record {checkpoint.size}: the checkpoint of this export ends before it, nobody has signed it")
         check_key(key, first, checkpoints)
     except Bad as bad:
         print(f"FAILED: {bad}")

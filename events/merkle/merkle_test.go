@@ -527,3 +527,25 @@ func FuzzParseReceipt(f *testing.F) {
 		}
 	})
 }
+
+// Records added in advance and taken back leave no trace.
+func TestTruncate(t *testing.T) {
+	for size := range int64(40) {
+		for more := range int64(9) {
+			var whole, cut merkle.Tree
+			for n := range size {
+				whole.Append([]byte{byte(n)})
+				cut.Append([]byte{byte(n)})
+			}
+			for range more {
+				cut.Append([]byte("in advance"))
+			}
+			cut.Truncate(size)
+			whole.Append([]byte("next"))
+			cut.Append([]byte("next"))
+			if whole.Root() != cut.Root() || whole.Size() != cut.Size() {
+				t.Fatalf("%d records, %d taken back: another tree", size, more)
+			}
+		}
+	}
+}

@@ -59,6 +59,15 @@ func (t *Tree) AppendLeaf(leaf Hash) {
 	t.size++
 }
 
+// Truncate takes back the records behind the first size: those that were added
+// in advance and then not stored. A size that the tree has not reached leaves
+// it as it is.
+func (t *Tree) Truncate(size int64) {
+	if size >= 0 && size < t.size {
+		t.hashes, t.size = t.hashes[:tlog.StoredHashCount(size)], size
+	}
+}
+
 // Size is the number of records.
 func (t *Tree) Size() int64 { return t.size }
 

@@ -28,6 +28,7 @@ type emberSetting struct {
 type emberStoke struct {
 	Character string `json:"character"`
 	Logs      int    `json:"logs" minimum:"1" maximum:"9"`
+	Call      int64  `json:"call,omitzero" minimum:"1"` // n of a hidden target
 }
 
 func (d *emberStoke) Actors() []string { return []string{d.Character} }
@@ -35,13 +36,14 @@ func (d *emberStoke) Actors() []string { return []string{d.Character} }
 func (ember) Name() string        { return "ember" }
 func (ember) Edition() int        { return 1 }
 func (ember) Sheet() any          { return &emberSheet{} }
+func (ember) Example() any        { return &emberSheet{Points: 20} }
 func (ember) Setting() any        { return &emberSetting{} }
 func (ember) NewBody() rules.Body { return &emberBody{} }
 func (ember) Describe() rules.Description {
-	return rules.Description{Title: "Embers", Ranks: []string{"lit", "out"}, Options: []rules.Option{
-		{Name: "ember.interval", Rule: "EMB-1", Min: 1, Max: 100, Default: "10"},
-		{Name: "ember.wind", Rule: "EMB-2", Values: []string{"calm", "storm"}, Default: "calm"},
-	}}
+	return rules.Description{Title: "Embers", Summary: "A fire that burns down.", Credit: "nobody", Ranks: []string{"lit", "out"}, Options: []rules.Option{
+		{Name: "ember.interval", Rule: "EMB-1", Min: 1, Max: 100, Default: "10", Doc: "seconds between two checks"},
+		{Name: "ember.wind", Rule: "EMB-2", Values: []string{"calm", "storm"}, Default: "calm", Doc: "the weather"},
+	}, Rules: []rules.Rule{{ID: "EMB-1", Title: "Burning"}, {ID: "EMB-2", Title: "Wind"}, {ID: "EMB-3", Title: "Dry wood"}}}
 }
 func (ember) CheckSetting(s any) error {
 	for i, w := range s.(*emberSetting).Woods {
@@ -58,6 +60,11 @@ func (ember) Commands() []rules.CommandSpec {
 			ch, err := t.Living("character", d.Character)
 			if err != nil {
 				return err
+			}
+			if d.Call != 0 {
+				if err := t.Hidden("call", d.Call); err != nil {
+					return err
+				}
 			}
 			for k := range d.Logs {
 				th := t.Throw(fmt.Sprintf("log %d", k+1), ch)
@@ -76,6 +83,7 @@ func (ember) Create(_ rules.Options, sheet any, _ bool, _ int64) (rules.Body, []
 func (ember) Amend(_ rules.Options, b rules.Body, sheet any, _ int64) (rules.Body, []string, error) {
 	body := b.(emberBody)
 	body.Max = sheet.(*emberSheet).Points
+	body.Points = min(body.Points, body.Max)
 	return body, nil, nil
 }
 func (ember) Evolve(_ rules.Options, b rules.Body, _ int64, e events.Event) rules.Body {
@@ -110,3 +118,11 @@ func (ember) DecideTick(t *rules.Turn, c *rules.Character, tick rules.Tick) {
 	t.Emit(&events.TickProcessed{Subject: events.Subject{Character: c.ID}, Kind: tick.Kind, Due: tick.Due, Rolled: true, Change: change, Rule: "EMB-1"})
 }
 func (ember) Treatment(_ rules.Options, c *rules.Character) any { return nil }
+
+// Judge says how a total compares with a hidden target: what reaches it burns.
+func (ember) Judge(_ rules.Options, total, value int) (outcome string, margin int) {
+	if total >= value {
+		return "burns", total - value
+	}
+	return "smokes", total - value
+}

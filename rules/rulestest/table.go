@@ -174,6 +174,15 @@ func (tb *Table) Refold() {
 	tb.State = again
 }
 
+// Clone is another table at the same point of the same game. It reports to t.
+func (tb *Table) Clone(t testing.TB) *Table {
+	c := *tb
+	c.T, c.chains = t, Chains{}
+	c.Records, c.Payloads = slices.Clone(tb.Records), slices.Clone(tb.Payloads)
+	c.Refold()
+	return &c
+}
+
 // Ticks are the ticks of the ledger and their rolls, without what depends on
 // how the way was cut: numbers, times and commands.
 func (tb *Table) Ticks() []string {

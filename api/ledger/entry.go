@@ -1,0 +1,317 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tallystick/events"
+	"tallystick/events/journal"
+	"tallystick/events/merkle"
+	"tallystick/rules"
+	"tallystick/rules/dice"
+)
+
+// entry is one campaign in memory: its folded state, its tree, and where its
+// commits lie in the journal.
+type entry struct {
+	campaign string
+	keys     Keys
+	used     time.Time // owned by Ledger.mu
+	users    int       // owned by Ledger.mu
+
+	mu      sync.Mutex // guards everything below
+	state   *rules.Campaign
+	tree    merkle.Tree
+	signer  *merkle.Signer
+	chains  *chains
+	seq     uint64 // of the last commit
+	commits []place
+	stale   bool // the journal may hold more than the state: load it anew
+}
+
+// place says where a commit lies.
+type place struct {
+	first int64  // n of its first record
+	after uint64 // sequence of the commit before it
+}
+
+// fresh is an entry for a campaign without a record, locked.
+func (l *Ledger) fresh(campaign string) (*entry, error) {
+	e := l.acquire(campaign)
+	e.mu.Lock()
+	if e.state == nil || e.stale {
+		l.reset(e)
+	}
+	return e, nil
+}
+
+func (l *Ledger) reset(e *entry) {
+	l.account(-int(e.tree.Size()))
+	e.state = rules.NewCampaign(e.campaign, l.cfg.Library)
+	e.tree, e.seq, e.commits, e.signer, e.stale = merkle.Tree{}, 0, nil, nil, false
+	e.chains = newChains(e.keys.Master, e.campaign)
+}
+
+// load returns a campaign's entry, locked and folded. The caller releases it.
+func (l *Ledger) load(ctx context.Context, campaign string) (*entry, error) {
+	e := l.acquire(campaign)
+	e.mu.Lock()
+	if e.state != nil && !e.stale {
+		return e, nil
+	}
+	l.reset(e)
+	err := l.catchUpFrom(ctx, e)
+	if err == nil && e.state.Next == 0 {
+		err = ErrUnknownCampaign
+	}
+	if err != nil {
+		e.stale = true
+		l.release(e)
+		return nil, err
+	}
+	return e, nil
+}
+
+// acquire finds or makes an entry and keeps it from being evicted.
+func (l *Ledger) acquire(campaign string) *entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, ok := l.open[campaign]
+	if !ok {
+		e = &entry{campaign: campaign, keys: l.cfg.Keys}
+		l.open[campaign] = e
+	}
+	e.users++
+	e.used = l.cfg.Now()
+	return e
+}
+
+// release unlocks an entry and evicts what has been idle longest when memory
+// is over its budget.
+func (l *Ledger) release(e *entry) {
+	drop := e.stale || e.state == nil || e.state.Next == 0
+	e.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e.users--
+	if drop && e.users == 0 {
+		l.evict(e)
+	}
+	for l.records > l.cfg.Budget {
+		var idlest *entry
+		for _, other := range l.open {
+			if other.users == 0 && (idlest == nil || other.used.Before(idlest.used)) {
+				idlest = other
+			}
+		}
+		if idlest == nil {
+			return
+		}
+		l.evict(idlest)
+	}
+}
+
+// evict forgets an entry that nobody uses; l.mu is held.
+func (l *Ledger) evict(e *entry) {
+	if l.open[e.campaign] == e {
+		delete(l.open, e.campaign)
+		l.records -= int(e.tree.Size())
+	}
+}
+
+func (l *Ledger) account(records int) {
+	l.mu.Lock()
+	l.records += records
+	l.mu.Unlock()
+}
+
+// catchUp folds what others have appended.
+func (l *Ledger) catchUp(e *entry) error {
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	err := l.catchUpFrom(ctx, e)
+	if err != nil {
+		e.stale = true
+	}
+	return err
+}
+
+func (l *Ledger) catchUpFrom(ctx context.Context, e *entry) error {
+	err := l.cfg.Journal.Read(ctx, e.campaign, e.seq, func(c journal.Commit) error {
+		recs, err := events.ParseCommit(c.Payload)
+		if err == nil {
+			err = e.state.ApplyCommit(recs)
+		}
+		if err != nil {
+			return &RedError{Campaign: e.campaign, Err: err}
+		}
+		for _, line := range events.SplitCommit(c.Payload) {
+			e.tree.Append(line)
+		}
+		l.grown(e, c.Seq, recs[0].N, len(recs))
+		return nil
+	})
+	var red *RedError
+	if errors.Is(err, journal.ErrDamaged) && !errors.As(err, &red) {
+		err = &RedError{Campaign: e.campaign, Err: err}
+	}
+	l.colour(e.campaign, err)
+	return err
+}
+
+// colour keeps the list of campaigns whose ledger is not whole.
+func (l *Ledger) colour(campaign string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var red *RedError
+	switch {
+	case errors.As(err, &red):
+		if l.red[campaign] == nil {
+			l.cfg.Log.Error("campaign is read-only", "campaign", campaign, "error", red.Err)
+		}
+		l.red[campaign] = red.Err
+	case err == nil:
+		delete(l.red, campaign)
+	}
+}
+
+// Red are the campaigns whose ledger was found not to be whole, with the
+// reason.
+func (l *Ledger) Red() map[string]error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make(map[string]error, len(l.red))
+	for id, err := range l.red {
+		out[id] = err
+	}
+	return out
+}
+
+// grown notes a commit of so many records whose leaves are in the tree.
+func (l *Ledger) grown(e *entry, seq uint64, first int64, records int) {
+	e.commits = append(e.commits, place{first: first, after: e.seq})
+	e.seq = seq
+	l.account(records)
+}
+
+// read hands the records from n on to each, as stored, until it says no.
+func (e *entry) read(ctx context.Context, j journal.Journal, from int64, each func(n int64, line []byte) bool) error {
+	k, exact := slices.BinarySearchFunc(e.commits, from, func(p place, n int64) int { return int(p.first - n) })
+	if !exact {
+		k--
+	}
+	if k < 0 || k >= len(e.commits) {
+		return nil
+	}
+	n, enough := e.commits[k].first, errors.New("enough")
+	err := j.Read(ctx, e.campaign, e.commits[k].after, func(c journal.Commit) error {
+		for _, line := range events.SplitCommit(c.Payload) {
+			if n >= from && !each(n, line) {
+				return enough
+			}
+			n++
+		}
+		return nil
+	})
+	if errors.Is(err, enough) {
+		return nil
+	}
+	return err
+}
+
+// sign makes the checkpoint over the first size records. key is the one that
+// the campaign was opened with.
+func (e *entry) sign(key string, size int64) ([]byte, error) {
+	if e.signer == nil {
+		vkey, err := merkle.ParseVKey(key)
+		if err != nil {
+			return nil, err
+		}
+		server, ok := strings.CutSuffix(vkey.Origin, "/campaign/"+e.campaign)
+		if !ok {
+			return nil, fmt.Errorf("the origin %s is not of campaign %s", vkey.Origin, e.campaign)
+		}
+		signer, err := merkle.NewSigner(server, e.campaign, e.keys.Signing)
+		if err != nil {
+			return nil, err
+		}
+		if signer.VKey() != key {
+			return nil, fmt.Errorf("the signing key of this server is not the one campaign %s was opened with", e.campaign)
+		}
+		e.signer = signer
+	}
+	root, err := e.tree.RootAt(size)
+	if err != nil {
+		return nil, err
+	}
+	return e.signer.Sign(size, root)
+}
+
+// receipt proves record n under a checkpoint over the first size records.
+func (e *entry) receipt(key string, n, size int64) ([]byte, error) {
+	checkpoint, err := e.sign(key, size)
+	if err != nil {
+		return nil, err
+	}
+	proof, err := e.tree.Inclusion(n, size)
+	if err != nil {
+		return nil, err
+	}
+	return merkle.Receipt{Index: n, Proof: proof, Checkpoint: checkpoint}.Format(), nil
+}
+
+// chains makes the server's dice of one campaign from the master key.
+type chains struct {
+	master   []byte
+	campaign string
+	session  string // of the chains that are kept
+	kept     map[string]*dice.Chain
+}
+
+func newChains(master []byte, campaign string) *chains {
+	return &chains{master: master, campaign: campaign}
+}
+
+func (c *chains) chain(session, lane string, n int) (*dice.Chain, error) {
+	if session != c.session {
+		c.session, c.kept = session, map[string]*dice.Chain{}
+	}
+	if chain, ok := c.kept[lane]; ok && chain.Len() == n {
+		return chain, nil
+	}
+	chain, err := dice.NewChain(dice.Tail(c.master, c.campaign, session, lane), n)
+	if err == nil {
+		c.kept[lane] = chain
+	}
+	return chain, err
+}
+
+// Anchor implements rules.Chains.
+func (c *chains) Anchor(session, lane string, n int) (dice.Seed, error) {
+	chain, err := c.chain(session, lane, n)
+	if err != nil {
+		return dice.Seed{}, err
+	}
+	return chain.Anchor(), nil
+}
+
+// Link implements rules.Chains.
+func (c *chains) Link(session, lane string, n, i int) (dice.Seed, error) {
+	chain, err := c.chain(session, lane, n)
+	if err != nil {
+		return dice.Seed{}, err
+	}
+	return chain.Link(i)
+}
+
+// InMemory is how many records the folded campaigns in memory have together.
+func (l *Ledger) InMemory() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.records
+}

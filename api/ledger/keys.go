@@ -1,0 +1,102 @@
+package ledger
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Keys are the secrets of a server, 32 bytes each. Whoever has Master foresees
+// the server's part of every die; whoever has Signing can sign a forged
+// history. Neither is ever logged, sent or put into the ledger.
+type Keys struct {
+	Master  []byte // the dice chains grow from it
+	Signing []byte // Ed25519 seed of the checkpoints' signature
+}
+
+// Names of the files a data folder keeps its secrets in, each of mode 0600.
+const (
+	MasterFile  = "master.key"
+	SigningFile = "signing.key"
+	AdminFile   = "admin.token"
+)
+
+// LoadKeys reads the keys of a data folder and makes them at the first start.
+// It refuses a key file that others may read.
+func LoadKeys(dir string) (Keys, error) {
+	master, err := loadSecret(filepath.Join(dir, MasterFile))
+	if err != nil {
+		return Keys{}, err
+	}
+	signing, err := loadSecret(filepath.Join(dir, SigningFile))
+	return Keys{Master: master, Signing: signing}, err
+}
+
+func loadSecret(path string) ([]byte, error) {
+	text, err := loadOrMake(path, func() string {
+		b := make([]byte, 32)
+		rand.Read(b)
+		return hex.EncodeToString(b)
+	})
+	if err != nil {
+		return nil, err
+	}
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != 32 {
+		return nil, fmt.Errorf("%s does not hold 64 hex digits: it is damaged, or not a key of this program", path)
+	}
+	return b, nil
+}
+
+// loadOrMake reads a secret file, or writes what make gives to a new one and
+// has it on disk before it returns.
+func loadOrMake(path string, make func() string) (string, error) {
+	text, err := readSecret(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return text, err
+	}
+	text = make()
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	if _, err = f.WriteString(text + "\n"); err == nil {
+		err = f.Sync()
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	return text, err
+}
+
+func readSecret(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("%s may be read by others (mode %04o): make it 0600", path, info.Mode().Perm())
+	}
+	b, err := os.ReadFile(path)
+	return strings.TrimSpace(string(b)), err
+}
+
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}

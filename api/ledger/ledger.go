@@ -1,0 +1,372 @@
+// Package ledger executes commands: it is the shell around the pure rules,
+// without HTTP. It owns the order of a campaign's commands, the clock on the
+// wall, the master key of the dice and the signing key; it gives an answer
+// only when the journal has the commit on disk.
+//
+// Authorise and validate, draw, append, reveal: in this order and no other. A
+// seed leaves the process only in an appended record.
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tallystick/events"
+	"tallystick/events/journal"
+	"tallystick/events/merkle"
+	"tallystick/rules"
+)
+
+// Limits of the shell.
+const (
+	// DefaultBudget is how many records the folded campaigns in memory may have
+	// together before idle ones are evicted.
+	DefaultBudget = 2_000_000
+	// maxAttempts bounds how often a command is decided again after others
+	// were faster.
+	maxAttempts = 100
+	// appendTimeout bounds one append: past it the answer is that the outcome
+	// is unclear, and the client asks again with the same id.
+	appendTimeout = 10 * time.Second
+)
+
+// Errors that callers tell apart with errors.Is or errors.As. Those of the
+// rules (*rules.Invalid, *rules.Forbidden, *rules.Rejection) and of the
+// journal pass through.
+var (
+	// ErrUnknownCampaign: no campaign has this id.
+	ErrUnknownCampaign = errors.New("there is no such campaign")
+	// ErrReused: the command id was used before, for another command.
+	ErrReused = errors.New("this idempotency key was used for another command")
+	// ErrClosing: the program is shutting down.
+	ErrClosing = errors.New("the server is shutting down")
+)
+
+// RedError says that a campaign is read-only because its ledger is not whole.
+type RedError struct {
+	Campaign string
+	Err      error
+}
+
+func (e *RedError) Error() string {
+	return fmt.Sprintf("campaign %s is read-only: %v", e.Campaign, e.Err)
+}
+
+// Unwrap gives what is wrong with the ledger.
+func (e *RedError) Unwrap() error { return e.Err }
+
+// Config is what a Ledger is made of.
+type Config struct {
+	Journal journal.Journal
+	Library rules.Library
+	Keys    Keys
+	Server  string // name of this server in the origin of checkpoints
+	// Committed is told of every commit of this process, after it is durable.
+	Committed func(journal.Commit)
+	Log       *slog.Logger
+	Now       func() time.Time // wall clock; nil: time.Now
+	Budget    int              // records in memory; 0: DefaultBudget
+}
+
+// Ledger executes the commands of all campaigns. Its methods may be called by
+// many goroutines at once.
+type Ledger struct {
+	cfg   Config
+	vault *vault
+
+	mu      sync.Mutex
+	open    map[string]*entry
+	red     map[string]error // campaigns whose ledger is not whole
+	records int              // in memory, over all open entries
+	closing bool
+	busy    sync.WaitGroup
+}
+
+// New makes a ledger over a journal.
+func New(ctx context.Context, cfg Config) (*Ledger, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Committed == nil {
+		cfg.Committed = func(journal.Commit) {}
+	}
+	if cfg.Budget == 0 {
+		cfg.Budget = DefaultBudget
+	}
+	vault, err := openVault(ctx, cfg.Journal, cfg.Keys.Master)
+	return &Ledger{cfg: cfg, vault: vault, open: map[string]*entry{}, red: map[string]error{}}, err
+}
+
+// Answer is what a command came to: its records as they are stored.
+type Answer struct {
+	Command     string
+	First, Last int64    // its records
+	Records     [][]byte // the first MaxAnswer of them
+	Receipt     []byte   // proves the first record; covers all of them
+	Repeated    bool     // the command had been executed before
+	Secret      []byte   // what the seal of a secret roll hides: for the game master alone
+}
+
+// MaxAnswer is how many records an answer holds; the rest is read from the
+// ledger.
+const MaxAnswer = 1_000
+
+// Execute decides a command and stores what follows. The same id with the same
+// command gives the recorded answer again, for ever; with another command it
+// gives ErrReused.
+func (l *Ledger) Execute(ctx context.Context, campaign string, cmd rules.Command) (Answer, error) {
+	return l.run(ctx, campaign, cmd, l.execute)
+}
+
+// run finds the campaign and has the command executed with the entry locked.
+func (l *Ledger) run(ctx context.Context, campaign string, cmd rules.Command, execute func(context.Context, *entry, rules.Command) (Answer, error)) (Answer, error) {
+	if err := checkID(cmd.ID); err != nil {
+		return Answer{}, err
+	}
+	if err := l.enter(); err != nil {
+		return Answer{}, err
+	}
+	defer l.busy.Done()
+	e, err := l.load(ctx, campaign)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer l.release(e)
+	return execute(ctx, e, cmd)
+}
+
+// Create opens a campaign: the id becomes the campaign's, the command is
+// campaign.create. Creating it again gives the recorded answer.
+func (l *Ledger) Create(ctx context.Context, campaign string, d rules.CampaignCreate) (Answer, error) {
+	if err := checkID(campaign); err != nil {
+		return Answer{}, err
+	}
+	if err := l.enter(); err != nil {
+		return Answer{}, err
+	}
+	defer l.busy.Done()
+	signer, err := merkle.NewSigner(l.cfg.Server, campaign, l.cfg.Keys.Signing)
+	if err != nil {
+		return Answer{}, err
+	}
+	d.VKey = signer.VKey()
+	data, err := rules.Canonical(&d)
+	if err != nil {
+		return Answer{}, err
+	}
+	e, err := l.load(ctx, campaign)
+	if errors.Is(err, ErrUnknownCampaign) {
+		e, err = l.fresh(campaign)
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	defer l.release(e)
+	return l.execute(ctx, e, rules.Command{ID: campaign, By: d.GM, Type: "campaign.create", Data: data})
+}
+
+func checkID(id string) error {
+	if u, err := uuid.Parse(id); err != nil || u.String() != id {
+		return &rules.Invalid{Field: "Idempotency-Key", Reason: "must be a UUID in lower-case text form"}
+	}
+	return nil
+}
+
+// enter counts a command in, unless the program is closing.
+func (l *Ledger) enter() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closing {
+		return ErrClosing
+	}
+	l.busy.Add(1)
+	return nil
+}
+
+// Close lets no new command in and waits for those under way.
+func (l *Ledger) Close() {
+	l.mu.Lock()
+	l.closing = true
+	l.mu.Unlock()
+	l.busy.Wait()
+}
+
+// execute runs with the entry locked.
+func (l *Ledger) execute(ctx context.Context, e *entry, cmd rules.Command) (Answer, error) {
+	for range maxAttempts {
+		if err := ctx.Err(); err != nil {
+			return Answer{}, err
+		}
+		veiled, err := l.veil(ctx, e, cmd)
+		if err != nil {
+			return Answer{}, err
+		}
+		ready, err := e.state.Canonical(veiled)
+		if err != nil {
+			return Answer{}, err
+		}
+		if known, ok := e.state.Known(ready.ID); ok {
+			if !known.Same(ready) {
+				return Answer{}, ErrReused
+			}
+			if err := l.finish(e); err != nil {
+				return Answer{}, err
+			}
+			return l.recorded(ctx, e, ready.ID)
+		}
+		answer, err := l.once(e, ready)
+		if errors.Is(err, journal.ErrConflict) {
+			if err = l.catchUp(e); err == nil {
+				continue
+			}
+		}
+		return answer, err
+	}
+	return Answer{}, fmt.Errorf("command %s was overtaken %d times: %w", cmd.ID, maxAttempts, journal.ErrConflict)
+}
+
+// once decides and appends a command, and what an advance of it leaves over.
+func (l *Ledger) once(e *entry, cmd rules.Command) (Answer, error) {
+	if err := l.finish(e); err != nil {
+		return Answer{}, err
+	}
+	a, err := l.commit(e, cmd)
+	if err != nil || e.state.Pending == nil {
+		return a, err
+	}
+	if err := l.finish(e); err != nil {
+		return Answer{}, err
+	}
+	return l.recorded(context.Background(), e, cmd.ID)
+}
+
+// finish completes an advance of the clock that is under way.
+func (l *Ledger) finish(e *entry) error {
+	for e.state.Pending != nil {
+		if l.isClosing() {
+			return ErrClosing // the advance goes on after the restart
+		}
+		cmd, err := resumption(e.state.Pending)
+		if err != nil {
+			return err
+		}
+		if _, err := l.commit(e, cmd); errors.Is(err, journal.ErrConflict) {
+			err = l.catchUp(e)
+			if err != nil {
+				return err
+			}
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) isClosing() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closing
+}
+
+// resumption is the command that goes on with an advance. Its id follows from
+// the advance, so that two nodes make one and the same.
+func resumption(p *rules.Pending) (rules.Command, error) {
+	root, err := uuid.Parse(p.Command)
+	if err != nil {
+		return rules.Command{}, err
+	}
+	data, err := rules.Canonical(&rules.ClockResume{Command: p.Command, Part: p.Parts})
+	id := uuid.NewSHA1(root, fmt.Appendf(nil, "part %d", p.Parts))
+	return rules.Command{ID: id.String(), By: rules.SystemPrincipal, Type: "clock.resume", Data: data}, err
+}
+
+// commit decides one command against the state as it is and appends it. The
+// receipt is made while the disk works, and given away only if it did. On any
+// error but a rejection or a conflict the state may be behind the journal.
+func (l *Ledger) commit(e *entry, cmd rules.Command) (Answer, error) {
+	facts, err := rules.Decide(e.state, cmd, e.chains)
+	if err != nil {
+		return Answer{}, err
+	}
+	head := events.Head{Campaign: e.campaign, N: e.state.Next, At: l.stamp(e.state.LastAt), By: cmd.By, Cmd: cmd.Record()}
+	payload, err := events.EncodeCommit(head, facts, func(int) string { return uuid.Must(uuid.NewV7()).String() })
+	if err != nil {
+		return Answer{}, err
+	}
+	lines := events.SplitCommit(payload)
+	a := Answer{Command: cmd.ID, First: head.N, Last: head.N + int64(len(lines)) - 1, Records: lines}
+	for _, line := range lines {
+		e.tree.Append(line)
+	}
+	vkey := vkeyOf(e.state, facts)
+	signed := make(chan error, 1)
+	go func() {
+		var err error
+		a.Receipt, err = e.receipt(vkey, a.First, a.Last+1)
+		signed <- err
+	}()
+	seq, err := l.append(journal.Entry{Campaign: e.campaign, ID: cmd.ID, Expected: e.seq, Payload: payload})
+	unsigned := <-signed
+	if err != nil {
+		e.tree.Truncate(head.N)
+		e.stale = e.stale || !errors.Is(err, journal.ErrConflict)
+		return Answer{}, err
+	}
+	if err := e.state.ApplyFacts(head, facts); err != nil {
+		e.stale = true
+		return Answer{}, fmt.Errorf("campaign %s: stored, but cannot be folded: %w", e.campaign, err)
+	}
+	l.grown(e, seq, head.N, len(lines))
+	l.cfg.Committed(journal.Commit{Campaign: e.campaign, ID: cmd.ID, Seq: seq, Payload: payload})
+	return a, unsigned
+}
+
+// append stores an entry. The client may go away, but what was begun is
+// brought to its end.
+func (l *Ledger) append(entry journal.Entry) (uint64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	return l.cfg.Journal.Append(ctx, entry)
+}
+
+// vkeyOf is the key a campaign's checkpoints are verified with, also while its
+// first record is being made.
+func vkeyOf(c *rules.Campaign, facts []events.Fact) string {
+	if created, ok := facts[0].Event.(*events.CampaignCreated); ok {
+		return created.VKey
+	}
+	return c.Created.VKey
+}
+
+// stamp is the wall clock, never earlier than the record before.
+func (l *Ledger) stamp(last string) string {
+	return max(l.cfg.Now().UTC().Format(events.TimeFormat), last)
+}
+
+// recorded is the answer to a command that was executed before, read from the
+// journal. It is the same however often it is asked for.
+func (l *Ledger) recorded(ctx context.Context, e *entry, id string) (Answer, error) {
+	known, _ := e.state.Known(id)
+	var lines [][]byte
+	err := e.read(ctx, l.cfg.Journal, known.First, func(n int64, line []byte) bool {
+		if n > known.Last || len(lines) == MaxAnswer {
+			return false
+		}
+		lines = append(lines, line)
+		return true
+	})
+	if err != nil {
+		return Answer{}, err
+	}
+	receipt, err := e.receipt(e.state.Created.VKey, known.First, known.Last+1)
+	return Answer{Command: id, First: known.First, Last: known.Last, Records: lines, Receipt: receipt, Repeated: true}, err
+}

@@ -1,0 +1,177 @@
+package ledger
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"tallystick/events/journal"
+)
+
+// TokenBucket is the bucket that tokens are kept in, as hashes.
+const TokenBucket = "tokens"
+
+// tokenPrefix lets people and secret scanners recognise a token.
+const tokenPrefix = "tally_"
+
+// tokenCache is how long a node trusts what it has read of a token. A token
+// revoked on this node ends at once, one revoked on another node within it.
+const tokenCache = time.Second
+
+// Identity is whom a token stands for.
+type Identity struct {
+	Admin    bool   `json:"admin,omitzero"` // of the whole server
+	Campaign string `json:"campaign,omitzero"`
+	Handle   string `json:"handle,omitzero"`
+}
+
+// Tokens gives out bearer tokens of 256 random bits and knows them again. Only
+// their SHA-256 is kept, in a bucket beside the ledger.
+type Tokens struct {
+	bucket journal.Bucket
+	admin  [32]byte // hash of the admin token
+	now    func() time.Time
+
+	mu    sync.Mutex
+	cache map[[32]byte]cached
+}
+
+type cached struct {
+	identity Identity
+	ok       bool
+	until    time.Time
+}
+
+// NewTokens opens the tokens of a server whose admin token is given.
+func NewTokens(ctx context.Context, j journal.Journal, admin string) (*Tokens, error) {
+	bucket, err := j.Bucket(ctx, TokenBucket)
+	if err != nil {
+		return nil, fmt.Errorf("open the tokens: %w", err)
+	}
+	return &Tokens{bucket: bucket, admin: sha256.Sum256([]byte(admin)), now: time.Now, cache: map[[32]byte]cached{}}, nil
+}
+
+// LoadAdminToken reads the admin token of a data folder and makes it at the
+// first start.
+func LoadAdminToken(dir string) (string, error) {
+	return loadOrMake(filepath.Join(dir, AdminFile), newToken)
+}
+
+func newToken() string {
+	b := make([]byte, 32)
+	rand.Read(b)
+	return tokenPrefix + hex.EncodeToString(b)
+}
+
+// Identify says whom a token stands for; ok is false for a token that was
+// never given out or is revoked.
+func (t *Tokens) Identify(ctx context.Context, token string) (id Identity, ok bool, err error) {
+	hash := sha256.Sum256([]byte(token))
+	if subtle.ConstantTimeCompare(hash[:], t.admin[:]) == 1 {
+		return Identity{Admin: true}, true, nil
+	}
+	if !strings.HasPrefix(token, tokenPrefix) {
+		return Identity{}, false, nil
+	}
+	if c, fresh := t.cached(hash); fresh {
+		return c.identity, c.ok, nil
+	}
+	value, _, err := t.bucket.Get(ctx, tokenKey(hash))
+	if err != nil && !errors.Is(err, journal.ErrNotFound) {
+		return Identity{}, false, fmt.Errorf("read a token: %w", err)
+	}
+	found := err == nil
+	if found {
+		if err := json.Unmarshal(value, &id); err != nil {
+			return Identity{}, false, fmt.Errorf("read a token: %w", err)
+		}
+	}
+	t.keep(hash, id, found)
+	return id, found, nil
+}
+
+func (t *Tokens) cached(hash [32]byte) (cached, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c, ok := t.cache[hash]
+	return c, ok && t.now().Before(c.until)
+}
+
+// maxCachedTokens bounds the cache: guessed tokens must not fill the memory.
+const maxCachedTokens = 10_000
+
+func (t *Tokens) keep(hash [32]byte, id Identity, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.cache) >= maxCachedTokens {
+		clear(t.cache)
+	}
+	t.cache[hash] = cached{id, ok, t.now().Add(tokenCache)}
+}
+
+// Issue gives out a token for a participant; an earlier one of theirs ends.
+func (t *Tokens) Issue(ctx context.Context, campaign, handle string) (string, error) {
+	if err := t.Revoke(ctx, campaign, handle); err != nil {
+		return "", err
+	}
+	token := newToken()
+	hash := sha256.Sum256([]byte(token))
+	value, err := json.Marshal(Identity{Campaign: campaign, Handle: handle})
+	if err != nil {
+		return "", err
+	}
+	if _, err := t.bucket.Put(ctx, tokenKey(hash), value); err != nil {
+		return "", fmt.Errorf("keep a token: %w", err)
+	}
+	if _, err := t.bucket.Put(ctx, holderKey(campaign, handle), []byte(hex.EncodeToString(hash[:]))); err != nil {
+		return "", fmt.Errorf("keep a token: %w", err)
+	}
+	t.forget(hash)
+	return token, nil
+}
+
+// Revoke ends a participant's token, if there is one.
+func (t *Tokens) Revoke(ctx context.Context, campaign, handle string) error {
+	key := holderKey(campaign, handle)
+	value, _, err := t.bucket.Get(ctx, key)
+	if errors.Is(err, journal.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("revoke a token: %w", err)
+	}
+	raw, err := hex.DecodeString(string(value))
+	if err != nil || len(raw) != 32 {
+		return fmt.Errorf("revoke a token: the bucket holds no hash for %s", handle)
+	}
+	hash := [32]byte(raw)
+	if err := t.bucket.Delete(ctx, tokenKey(hash)); err != nil {
+		return fmt.Errorf("revoke a token: %w", err)
+	}
+	t.forget(hash)
+	return t.bucket.Delete(ctx, key)
+}
+
+func (t *Tokens) forget(hash [32]byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.cache, hash)
+}
+
+func tokenKey(hash [32]byte) string { return "token." + hex.EncodeToString(hash[:]) }
+
+// holderKey is free of what a handle may hold and a key may not.
+func holderKey(campaign, handle string) string {
+	hash := sha256.Sum256([]byte(campaign + "\n" + handle))
+	return "holder." + hex.EncodeToString(hash[:16])
+}

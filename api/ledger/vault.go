@@ -1,0 +1,246 @@
+package ledger
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
+	"tallystick/events"
+	"tallystick/events/journal"
+	"tallystick/rules"
+)
+
+// VaultBucket is the bucket of what seals hide, encrypted.
+const VaultBucket = "vault"
+
+// vault keeps secrets outside the ledger until they are opened: AES-256-GCM
+// under a key made from the master key, so that whoever reads the disk without
+// it learns nothing.
+type vault struct {
+	bucket journal.Bucket
+	aead   cipher.AEAD
+}
+
+// kept is a secret with the command that made it.
+type kept struct {
+	Salt    []byte     `json:"salt"`
+	Payload string     `json:"payload"`
+	Command events.Cmd `json:"command"`
+	By      string     `json:"by"`
+	Seal    string     `json:"seal"`
+}
+
+func openVault(ctx context.Context, j journal.Journal, master []byte) (*vault, error) {
+	bucket, err := j.Bucket(ctx, VaultBucket)
+	if err != nil {
+		return nil, fmt.Errorf("open the vault: %w", err)
+	}
+	key, err := hkdf.Key(sha256.New, master, nil, "vault/v1\n", 32)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := cipher.NewGCM(block)
+	return &vault{bucket: bucket, aead: aead}, err
+}
+
+// put keeps a secret under its seal and under its command, before the seal is
+// recorded: a crash in between leaves a secret without a seal, never a seal
+// without its secret.
+func (v *vault) put(ctx context.Context, campaign string, k kept) error {
+	plain, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	for _, key := range []string{sealKey(campaign, k.Seal), commandKey(campaign, k.Command.ID)} {
+		nonce := make([]byte, v.aead.NonceSize())
+		rand.Read(nonce)
+		if _, err := v.bucket.Put(ctx, key, v.aead.Seal(nonce, nonce, plain, []byte(key))); err != nil {
+			return fmt.Errorf("keep a secret: %w", err)
+		}
+	}
+	return nil
+}
+
+// get finds a secret; ok is false when this server does not keep it.
+func (v *vault) get(ctx context.Context, key string) (k kept, ok bool, err error) {
+	sealed, _, err := v.bucket.Get(ctx, key)
+	if errors.Is(err, journal.ErrNotFound) {
+		return k, false, nil
+	}
+	if err != nil {
+		return k, false, fmt.Errorf("read a secret: %w", err)
+	}
+	n := v.aead.NonceSize()
+	if len(sealed) < n {
+		return k, false, errors.New("read a secret: it is damaged")
+	}
+	plain, err := v.aead.Open(nil, sealed[:n], sealed[n:], []byte(key))
+	if err != nil {
+		return k, false, errors.New("read a secret: it is damaged, or was kept under another master key")
+	}
+	return k, true, json.Unmarshal(plain, &k)
+}
+
+func sealKey(campaign, seal string) string  { return "seal." + campaign + "." + seal }
+func commandKey(campaign, id string) string { return "command." + campaign + "." + id }
+
+// Salt implements rules.Salts: it follows from the master key, so that a
+// secret decided again after a crash has the same seal.
+func (c *chains) Salt(label string) ([]byte, error) {
+	return hkdf.Key(sha256.New, c.master, nil, "seal-salt/v1\n"+c.campaign+"\n"+label, 32)
+}
+
+// ExecuteSecret is Execute for a command whose outcome only the game master is
+// to know. The ledger gets its seal; the answer's Secret is what roll.made
+// would have held.
+func (l *Ledger) ExecuteSecret(ctx context.Context, campaign string, cmd rules.Command) (Answer, error) {
+	return l.run(ctx, campaign, cmd, l.executeSecret)
+}
+
+func (l *Ledger) executeSecret(ctx context.Context, e *entry, cmd rules.Command) (Answer, error) {
+	ready, err := e.state.Canonical(cmd)
+	if err != nil {
+		return Answer{}, err
+	}
+	earlier, found, err := l.vault.get(ctx, commandKey(e.campaign, cmd.ID))
+	if err != nil {
+		return Answer{}, err
+	}
+	_, known := e.state.Known(cmd.ID)
+	same := found && earlier.By == cmd.By && rules.SameCommand(earlier.Command, ready.Record())
+	switch {
+	case known && !same:
+		return Answer{}, ErrReused
+	case known:
+		a, err := l.recorded(ctx, e, cmd.ID)
+		a.Secret = []byte(earlier.Payload)
+		return a, err
+	}
+	if err := l.finish(e); err != nil {
+		return Answer{}, err
+	}
+	sealed, secret, err := rules.DecideSecret(e.state, ready, e.chains)
+	if err != nil {
+		return Answer{}, err
+	}
+	var d rules.RollSeal
+	if err := rules.Unmarshal(sealed.Data, &d); err != nil {
+		return Answer{}, err
+	}
+	k := kept{Salt: secret.Salt, Payload: string(secret.Payload), Command: ready.Record(), By: cmd.By, Seal: d.Seal}
+	if err := l.vault.put(ctx, e.campaign, k); err != nil {
+		return Answer{}, err
+	}
+	a, err := l.once(e, sealed)
+	if errors.Is(err, journal.ErrConflict) {
+		if err = l.catchUp(e); err == nil {
+			return l.executeSecret(ctx, e, cmd)
+		}
+	}
+	a.Secret = secret.Payload
+	return a, err
+}
+
+// veil puts seals in the place of what a command hides, and adds what a
+// command opens. Other commands stay as they are.
+func (l *Ledger) veil(ctx context.Context, e *entry, cmd rules.Command) (rules.Command, error) {
+	switch cmd.Type {
+	case "roll.seal":
+		return cmd, &rules.Forbidden{Reason: "roll.seal is recorded by the program: give the roll itself, with visibility private"}
+	case "target.seal":
+		return l.hideTarget(ctx, e, cmd)
+	case "roll.open":
+		var d rules.RollOpen
+		if err := rules.Unmarshal(cmd.Data, &d); err != nil || d.Payload != "" {
+			return cmd, err
+		}
+		k, err := l.hidden(ctx, e, cmd, d.Roll)
+		if err != nil {
+			return cmd, err
+		}
+		d.Salt, d.Payload = k.salt, k.payload
+		cmd.Data, err = rules.Canonical(&d)
+		return cmd, err
+	case "target.open":
+		var d rules.TargetOpen
+		if err := rules.Unmarshal(cmd.Data, &d); err != nil || d.Payload != "" {
+			return cmd, err
+		}
+		k, err := l.hidden(ctx, e, cmd, d.Target)
+		if err != nil {
+			return cmd, err
+		}
+		d.Salt, d.Payload = k.salt, k.payload
+		cmd.Data, err = rules.Canonical(&d)
+		return cmd, err
+	}
+	return cmd, nil
+}
+
+func (l *Ledger) hideTarget(ctx context.Context, e *entry, cmd rules.Command) (rules.Command, error) {
+	veiled, secret, err := rules.HideTarget(cmd, e.chains)
+	if err != nil || secret.Payload == nil {
+		return veiled, err
+	}
+	if _, known := e.state.Known(cmd.ID); known {
+		return veiled, nil
+	}
+	var d rules.TargetSeal
+	if err := rules.Unmarshal(veiled.Data, &d); err != nil {
+		return cmd, err
+	}
+	k := kept{Salt: secret.Salt, Payload: string(secret.Payload), Command: veiled.Record(), By: cmd.By, Seal: d.Seal}
+	return veiled, l.vault.put(ctx, e.campaign, k)
+}
+
+// opening is salt and payload as a command carries them.
+type opening struct{ salt, payload string }
+
+// hidden finds what record n hides; for a retry, what the command that opened
+// it carried.
+func (l *Ledger) hidden(ctx context.Context, e *entry, cmd rules.Command, n int64) (opening, error) {
+	if known, ok := e.state.Known(cmd.ID); ok {
+		return l.opened(ctx, e, known)
+	}
+	sealed, ok := e.state.Sealed(n)
+	if !ok {
+		return opening{}, rules.Reject("not_sealed", "", "record %d hides nothing that waits to be opened", n)
+	}
+	k, ok, err := l.vault.get(ctx, sealKey(e.campaign, sealed.Seal))
+	if err != nil {
+		return opening{}, err
+	}
+	if !ok {
+		return opening{}, rules.Reject("not_kept", "", "this server does not keep what record %d hides: give salt and payload", n)
+	}
+	return opening{fmt.Sprintf("%x", k.Salt), k.Payload}, nil
+}
+
+func (l *Ledger) opened(ctx context.Context, e *entry, known rules.Known) (o opening, err error) {
+	var d struct {
+		Salt    string `json:"salt"`
+		Payload string `json:"payload"`
+	}
+	err = e.read(ctx, l.cfg.Journal, known.First, func(_ int64, line []byte) bool {
+		rec, failed := events.Parse(line)
+		if failed == nil && rec.Cmd.Data != nil {
+			failed = json.Unmarshal(rec.Cmd.Data, &d)
+		}
+		if failed != nil {
+			d.Payload = "" // another kind of command: it will be found to differ
+		}
+		return false
+	})
+	return opening{d.Salt, d.Payload}, err
+}

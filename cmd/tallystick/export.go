@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"tallystick/events"
+)
+
+// Files of a bundle.
+const (
+	eventsFile     = "events.jsonl"
+	checkpointFile = "checkpoint"
+	vkeyFile       = "vkey"
+)
+
+func exportCommand() *cobra.Command {
+	var remote remoteFlags
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "export CAMPAIGN",
+		Short: "Write a campaign's ledger to a folder",
+		Long: `Export writes the records as they are stored, one a line (events.jsonl), the
+newest signed checkpoint and the key that verifies it. replay and verify take
+the folder and need no server.`,
+		Example: "  tallystick export 0192f1c0-7d6a-7c3e-9b1a-3f2f4a5b6c7d --token-file gm.token --out night-one",
+		Args:    exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := remote.client()
+			if err != nil {
+				return err
+			}
+			n, err := export(cmd.Context(), c, args[0], dir)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%d records in %s\n", n, dir)
+			return nil
+		},
+	}
+	remote.add(cmd)
+	cmd.Flags().StringVar(&dir, "out", "", "folder to write to; it must not hold an export yet")
+	if err := cmd.MarkFlagRequired("out"); err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
+// export writes a bundle. The checkpoint is fetched last, so that it covers
+// all records written.
+func export(ctx context.Context, c *client, campaign, dir string) (records int64, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, err
+	}
+	in, err := c.stream(ctx, "/v1/campaigns/"+campaign+"/ledger")
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(filepath.Join(dir, eventsFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return 0, err
+	}
+	vkey, records, err := copyLedger(out, in)
+	if closing := out.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return 0, err
+	}
+	checkpoint, err := c.text(ctx, fmt.Sprintf("/v1/campaigns/%s/checkpoint?size=%d", campaign, records))
+	if err != nil {
+		return 0, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, checkpointFile), checkpoint, 0o644); err != nil {
+		return 0, err
+	}
+	return records, os.WriteFile(filepath.Join(dir, vkeyFile), []byte(vkey+"\n"), 0o644)
+}
+
+// copyLedger copies records and finds the verification key in the first.
+func copyLedger(out io.Writer, in io.Reader) (vkey string, records int64, err error) {
+	lines := bufio.NewReaderSize(in, 128<<10)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err == io.EOF && len(line) == 0 {
+			break
+		}
+		if err != nil {
+			return "", records, fmt.Errorf("the ledger breaks off after %d records: %w", records, err)
+		}
+		if records == 0 {
+			if vkey, err = firstKey(line[:len(line)-1]); err != nil {
+				return "", 0, err
+			}
+		}
+		if _, err := out.Write(line); err != nil {
+			return "", records, err
+		}
+		records++
+	}
+	if records == 0 {
+		return "", 0, fmt.Errorf("the ledger is empty")
+	}
+	return vkey, records, nil
+}
+
+func firstKey(line []byte) (string, error) {
+	rec, err := events.Parse(line)
+	if err != nil {
+		return "", err
+	}
+	e, err := events.Core().Decode(rec)
+	if err != nil {
+		return "", err
+	}
+	created, ok := e.(*events.CampaignCreated)
+	if !ok {
+		return "", fmt.Errorf("the first record is %s, not campaign.created", rec.Type)
+	}
+	return created.VKey, nil
+}

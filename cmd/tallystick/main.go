@@ -1,0 +1,110 @@
+// Command tallystick keeps the ledger of role-playing campaigns: it serves the
+// HTTP API, plays a demonstration, and replays and exports campaigns.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitOK       = 0
+	exitDiverged = 1 // a replay came to something else than is stored; any other failure
+	exitUnusable = 2 // the ledger or the arguments cannot be used
+)
+
+// codeError is an error with an exit code of its own.
+type codeError struct {
+	code int
+	err  error
+}
+
+func (e *codeError) Error() string { return e.err.Error() }
+func (e *codeError) Unwrap() error { return e.err }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string) int {
+	root := rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintln(root.ErrOrStderr(), "tallystick:", err)
+	var coded *codeError
+	if errors.As(err, &coded) {
+		return coded.code
+	}
+	return exitDiverged
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tallystick",
+		Short: "A campaign ledger for tabletop role-playing",
+		Long: `Tallystick keeps every roll, wound and healing tick of a role-playing campaign
+as a fact in a ledger that nobody at the table can choose, foresee or rewrite.
+
+Every flag can also be given as an environment variable (--listen is
+TALLYSTICK_LISTEN) or as a line "listen = 127.0.0.1:8037" in a file named by
+--config. A flag wins over the environment, the environment over the file.`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return configure(cmd) },
+	}
+	root.PersistentFlags().String("config", "", "file with lines \"flag = value\"")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codeError{exitUnusable, err} })
+	root.AddCommand(serveCommand(), demoCommand(), replayCommand(), exportCommand(), conformCommand(), benchCommand(), versionCommand())
+	return root
+}
+
+// version is what the build says about itself.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			v += " " + s.Value[:12]
+		}
+	}
+	return v
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version, the rule systems and their editions", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out := cmd.OutOrStdout()
+			fmt.Fprintf(out, "tallystick %s\n", version())
+			if info, ok := debug.ReadBuildInfo(); ok {
+				fmt.Fprintf(out, "%s\n", info.GoVersion)
+				for _, dep := range info.Deps {
+					if dep.Path == "github.com/nats-io/nats-server/v2" {
+						fmt.Fprintf(out, "nats-server %s\n", dep.Version)
+					}
+				}
+			}
+			for _, book := range library() {
+				fmt.Fprintf(out, "rules %s edition %d: %s\n", book.Name(), book.Edition(), book.Describe().Title)
+			}
+			return nil
+		},
+	}
+}

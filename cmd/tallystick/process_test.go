@@ -1,0 +1,360 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"tallystick/events"
+	"tallystick/replay"
+)
+
+// The test binary is the program when this variable is set: tests start real
+// processes of it and kill them.
+const asProgram = "TALLYSTICK_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// process is a running tallystick.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stderr *bytes.Buffer
+	*client
+}
+
+func program(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	return cmd
+}
+
+// serve starts a server on a data folder and waits until it is ready.
+func serve(t *testing.T, dir string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: program("serve", "--data", dir, "--listen", "127.0.0.1:0"), stderr: &bytes.Buffer{}}
+	p.cmd.Stderr = p.stderr
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.cmd.Process.Kill(); p.cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		p.cmd.Wait()
+		t.Fatalf("the server did not start: %v\n%s", err, p.stderr)
+	}
+	token, err := os.ReadFile(filepath.Join(dir, "admin.token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.client = &client{base: strings.TrimSpace(strings.TrimPrefix(line, "tallystick serves ")), token: strings.TrimSpace(string(token))}
+	return p
+}
+
+func (p *process) kill() {
+	p.t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.cmd.Wait()
+}
+
+// newCampaign opens a campaign and acts as its game master from then on.
+func (p *process) newCampaign(system string) string {
+	p.t.Helper()
+	d := &demo{ctx: context.Background(), client: p.client}
+	d.open("Crash test", system)
+	if d.err != nil {
+		p.t.Fatal(d.err)
+	}
+	return d.campaign
+}
+
+// asked is a command that was sent, and its answer if one came.
+type asked struct {
+	key, typ string
+	data     any
+	records  []jsontext.Value
+}
+
+func (p *process) send(campaign string, a asked) ([]jsontext.Value, error) {
+	var got answer
+	header := http.Header{"Idempotency-Key": {a.key}}
+	err := p.call(context.Background(), http.MethodPost, "/v1/campaigns/"+campaign+"/commands", map[string]any{"type": a.typ, "data": a.data}, header, &got)
+	return got.Records, err
+}
+
+// Twenty times kill -9 in the middle of a stream of commands: every answered
+// command is there as it was answered, none is there by half, a retry has the
+// dice of its first try, and the whole ledger replays.
+func TestKill(t *testing.T) {
+	rounds := 20
+	if testing.Short() {
+		rounds = 3
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	p := serve(t, dir)
+	campaign := p.newCampaign("rpgamix")
+	token := p.token
+	must := func(typ string, data any) string {
+		t.Helper()
+		a, err := p.command(context.Background(), campaign, typ, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Command
+	}
+	must("session.open", map[string]any{"title": "one", "kind": "table"})
+	hero := must("character.create", rpgamixPerson("Hero", map[string]any{"con": 5}, nil))
+
+	var answered, open []asked
+	for round := range rounds {
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		stop := make(chan struct{})
+		for w := range 4 {
+			wg.Go(func() {
+				for i := 0; ; i++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					a := asked{key: uuid.Must(uuid.NewV7()).String(), typ: "roll", data: map[string]any{"expression": "3d6"}}
+					if (w+i)%3 == 0 {
+						a.typ, a.data = "wound.inflict", map[string]any{"character": hero, "points": 1, "cause": "a crash"}
+					}
+					if (w+i)%5 == 0 {
+						a.typ, a.data = "heal.grant", map[string]any{"character": hero, "points": 10, "cause": "luck"}
+					}
+					records, err := p.send(campaign, a)
+					mu.Lock()
+					if a.records = records; err == nil {
+						answered = append(answered, a)
+					} else if !strings.Contains(err.Error(), "422") {
+						open = append(open, a)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond)
+		p.kill()
+		close(stop)
+		wg.Wait()
+		p = serve(t, dir)
+		p.token = token
+		checkAnswered(t, p, campaign, round, answered)
+		// What got no answer is asked again under the same key, twice.
+		for _, a := range open {
+			first, err := p.send(campaign, a)
+			if err != nil {
+				if strings.Contains(err.Error(), "422") {
+					continue
+				}
+				t.Fatal(err)
+			}
+			again, err := p.send(campaign, a)
+			if err != nil || fmt.Sprint(first) != fmt.Sprint(again) {
+				t.Fatalf("two answers to one key: %v", err)
+			}
+			a.records = first
+			answered = append(answered, a)
+		}
+		open = nil
+	}
+	if len(answered) < 10*rounds {
+		t.Fatalf("only %d commands were answered: the test shows nothing", len(answered))
+	}
+	in, err := p.stream(context.Background(), "/v1/campaigns/"+campaign+"/ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	r := replay.New(library())
+	if err := r.Ledger(in); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d commands answered over %d kills, %d records", len(answered), rounds, r.Records())
+}
+
+// checkAnswered reads the whole ledger and finds every answered record in it.
+func checkAnswered(t *testing.T, p *process, campaign string, round int, answered []asked) {
+	t.Helper()
+	ledger, err := p.text(context.Background(), "/v1/campaigns/"+campaign+"/ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(ledger), "\n"), "\n")
+	perCommand := map[string]int{}
+	for n, line := range lines {
+		rec, err := events.Parse([]byte(line))
+		if err != nil || rec.N != int64(n) {
+			t.Fatalf("round %d: line %d is record %d: %v", round, n, rec.N, err)
+		}
+		perCommand[rec.Cmd.ID]++
+	}
+	for _, a := range answered {
+		if perCommand[a.key] != len(a.records) {
+			t.Fatalf("round %d: command %s has %d records, answered were %d", round, a.key, perCommand[a.key], len(a.records))
+		}
+		for _, want := range a.records {
+			rec, err := events.Parse(want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rec.N >= int64(len(lines)) || lines[rec.N] != string(want) {
+				t.Fatalf("round %d: record %d was answered and is not there", round, rec.N)
+			}
+		}
+	}
+}
+
+// A second process on the same folder is refused, and says why; the first goes
+// on.
+func TestSecondProcess(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	p := serve(t, dir)
+	out, err := program("serve", "--data", dir, "--listen", "127.0.0.1:0").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "another tallystick serves this folder") || !strings.Contains(string(out), dir) {
+		t.Errorf("the second process: %v\n%s", err, out)
+	}
+	p.newCampaign("rpgamix")
+}
+
+// SIGTERM answers what is under way and exits with 0; the same folder then has
+// the same state.
+func TestTerminate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	p := serve(t, dir)
+	campaign := p.newCampaign("rpgamix")
+	token := p.token
+	if _, err := p.command(context.Background(), campaign, "session.open", map[string]any{"title": "one", "kind": "table"}); err != nil {
+		t.Fatal(err)
+	}
+	var answered, failed int
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for range 4 {
+		wg.Go(func() {
+			for {
+				_, err := p.command(context.Background(), campaign, "roll", map[string]any{"expression": "1d6"})
+				mu.Lock()
+				if err != nil {
+					failed++
+					mu.Unlock()
+					return
+				}
+				answered++
+				mu.Unlock()
+			}
+		})
+	}
+	time.Sleep(200 * time.Millisecond)
+	began := time.Now()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		t.Errorf("exit: %v\n%s", err, p.stderr)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the stop took %v", took)
+	}
+	wg.Wait()
+	p = serve(t, dir)
+	p.token = token
+	ledger, err := p.text(context.Background(), "/v1/campaigns/"+campaign+"/ledger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rolls := strings.Count(string(ledger), `"type":"roll.made"`)
+	if rolls < answered || rolls > answered+failed {
+		t.Errorf("%d rolls in the ledger, %d answered, %d in flight", rolls, answered, failed)
+	}
+}
+
+// The demonstration runs, replays identically, and what it leaves behind can
+// be replayed and goes on being served.
+func TestDemo(t *testing.T) {
+	for system := range plays {
+		t.Run(system, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "demo")
+			began := time.Now()
+			out, err := program("demo", "--system", system, "--data", dir).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if !strings.Contains(string(out), "identical") {
+				t.Errorf("no verdict:\n%s", out)
+			}
+			t.Logf("%v", time.Since(began))
+			verdict, err := program("replay", filepath.Join(dir, "export")).CombinedOutput()
+			if err != nil || !strings.Contains(string(verdict), "identical") {
+				t.Errorf("replay: %v\n%s", err, verdict)
+			}
+			tampered(t, filepath.Join(dir, "export", eventsFile))
+			if out, err := program("demo", "--data", dir).CombinedOutput(); err == nil {
+				t.Errorf("a demo over an existing folder: %s", out)
+			}
+		})
+	}
+}
+
+// tampered changes one face in an export; the replay names the record and
+// exits with 1, or with 2 when the text is no ledger any more.
+func tampered(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(b), "\n")
+	for n, line := range lines {
+		if !strings.Contains(line, `"type":"roll.made"`) || !strings.Contains(line, `"source":"ledger"`) {
+			continue
+		}
+		i := strings.Index(line, `"total":`)
+		lines[n] = line[:i] + `"total":9` + line[i+len(`"total":`):]
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := program("replay", path)
+		out, err := cmd.CombinedOutput()
+		if err == nil || cmd.ProcessState.ExitCode() != exitDiverged || !strings.Contains(string(out), fmt.Sprintf("record %d, data.total", n)) {
+			t.Errorf("a changed total: exit %d\n%s", cmd.ProcessState.ExitCode(), out)
+		}
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "")[10:]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd = program("replay", path)
+		if cmd.Run(); cmd.ProcessState.ExitCode() != exitUnusable {
+			t.Errorf("a damaged ledger: exit %d", cmd.ProcessState.ExitCode())
+		}
+		return
+	}
+	t.Fatal("no roll in the export")
+}

@@ -1,0 +1,293 @@
+package rulestest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"tallystick/events"
+	"tallystick/rules"
+)
+
+// Run holds a system against what all systems must keep, over games made at
+// random from its own command types. root is the folder of the rules packages,
+// where the systems' vectors lie.
+func Run(t *testing.T, book *rules.Book, root string) {
+	w := learn(book, filepath.Join(root, book.Name(), "testdata", "vectors.json"))
+	t.Run("games", func(t *testing.T) {
+		executed := map[string]int{}
+		rapid.Check(t, func(rt *rapid.T) { game(t, rt, book, w, executed) })
+		for _, spec := range book.Specs() {
+			if executed[spec.Type] == 0 && slices.ContainsFunc(book.Commands(), func(c rules.CommandSpec) bool { return c.Type == spec.Type }) {
+				t.Logf("%s was never executed in the games at random", spec.Type)
+			}
+		}
+	})
+	t.Run("steps", func(t *testing.T) {
+		rapid.Check(t, func(rt *rapid.T) { steps(t, rt, book, w) })
+	})
+	t.Run("description", func(t *testing.T) { describes(t, book) })
+}
+
+// begin is a table with a session and a few characters.
+func begin(t *testing.T, rt *rapid.T, book *rules.Book) *Table {
+	tb := NewTable(t, book, options(rt, book))
+	tb.Must("gm", "session.open", `{"title":"one","kind":"table"}`)
+	for i := range rapid.IntRange(1, 3).Draw(rt, "characters") {
+		sheet, err := json.Marshal(book.Example())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tb.Must("gm", "character.create", fmt.Sprintf(`{"name":"Character %d","kind":"npc","creation":"free","sheet":%s}`, i+1, sheet))
+	}
+	return tb
+}
+
+// options are a choice of readings.
+func options(rt *rapid.T, book *rules.Book) string {
+	chosen := map[string]string{}
+	for _, o := range book.Describe().Options {
+		if len(o.Values) > 0 && rapid.IntRange(0, 3).Draw(rt, o.Name+" chosen") == 0 {
+			chosen[o.Name] = rapid.SampledFrom(o.Values).Draw(rt, o.Name)
+		}
+	}
+	b, err := json.Marshal(chosen)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	return string(b)
+}
+
+// someCommand is a command at random, with data that fits its type.
+func someCommand(rt *rapid.T, tb *Table, book *rules.Book, w words) rules.Command {
+	var specs []rules.CommandSpec
+	for _, s := range book.Specs() {
+		switch s.Type {
+		case "campaign.create", "clock.resume", "session.close", "session.open", "participant.remove", "character.retire", "setting.define":
+		default:
+			specs = append(specs, s)
+		}
+	}
+	own := book.Commands()
+	spec := rapid.SampledFrom(specs).Draw(rt, "command")
+	if rapid.IntRange(0, 3).Draw(rt, "own command") > 0 {
+		spec = rapid.SampledFrom(own).Draw(rt, "own")
+	}
+	m := &maker{book: book, words: w, ids: tb.State.Characters()}
+	data, err := json.Marshal(m.data(rt, reflect.TypeOf(spec.New()), spec.Type, ""), json.Deterministic(true))
+	if err != nil {
+		rt.Fatal(err)
+	}
+	return tb.Command("gm", spec.Type, string(data))
+}
+
+// game plays at random and checks after every command.
+func game(t *testing.T, rt *rapid.T, book *rules.Book, w words, executed map[string]int) {
+	tb := begin(t, rt, book)
+	live := tb.Clone(t).State // folds facts, never bytes
+	for range rapid.IntRange(1, 20).Draw(rt, "commands") {
+		cmd := someCommand(rt, tb, book, w)
+		before := Shown(t, tb.State)
+		dead := deadActors(tb, book, cmd)
+		facts, err := rules.Decide(tb.State, cmd, &Chains{})
+		if after := Shown(t, tb.State); after != before {
+			rt.Fatalf("%s %s changed the campaign while it was decided:\n%s", cmd.Type, cmd.Data, cmp.Diff(before, after))
+		}
+		if err != nil {
+			if !refusal(err) {
+				rt.Fatalf("%s %s: %v", cmd.Type, cmd.Data, err)
+			}
+			continue
+		}
+		if len(dead) > 0 {
+			rt.Fatalf("%s %s was executed, but %v is dead", cmd.Type, cmd.Data, dead)
+		}
+		again, err := rules.Decide(tb.State, cmd, &Chains{})
+		if err != nil || !bytes.Equal(tb.Encode(cmd, facts), tb.Encode(cmd, again)) {
+			rt.Fatalf("%s %s comes out otherwise when decided again: %v", cmd.Type, cmd.Data, err)
+		}
+		head := events.Head{Campaign: Campaign, N: live.Next, At: At, By: cmd.By, Cmd: cmd.Record()}
+		if err := live.ApplyFacts(head, facts); err != nil {
+			rt.Fatal(err)
+		}
+		if _, err := tb.Do(cmd); err != nil {
+			rt.Fatal(err)
+		}
+		executed[cmd.Type]++
+		if diff := cmp.Diff(Shown(t, live), Shown(t, tb.State)); diff != "" {
+			rt.Fatalf("%s %s: folding facts and folding bytes differ: %s", cmd.Type, cmd.Data, diff)
+		}
+		checkFacts(rt, facts)
+		for _, id := range tb.State.Characters() {
+			checkCharacter(rt, tb.State, book, id)
+		}
+	}
+}
+
+func refusal(err error) bool {
+	return errors.As(err, new(*rules.Rejection)) || errors.As(err, new(*rules.Invalid)) || errors.As(err, new(*rules.Forbidden)) || errors.As(err, new(*rules.PendingError))
+}
+
+// deadActors are those who would act by a command and are dead. Free dice may
+// be thrown in anybody's name.
+func deadActors(tb *Table, book *rules.Book, cmd rules.Command) []string {
+	i := slices.IndexFunc(book.Commands(), func(s rules.CommandSpec) bool { return s.Type == cmd.Type })
+	if i < 0 {
+		return nil
+	}
+	data, err := book.Commands()[i].Parse(cmd.Data)
+	acting, ok := data.(rules.Acting)
+	if err != nil || !ok {
+		return nil
+	}
+	var dead []string
+	for _, id := range acting.Actors() {
+		if ch, known := tb.State.Character(id); known && !tb.State.Vitals(ch).Alive {
+			dead = append(dead, ch.Name)
+		}
+	}
+	return dead
+}
+
+// checkFacts: whoever reads a fact about a character learns how the character
+// stood after it, and every die that was drawn is in the roll's draws.
+func checkFacts(rt *rapid.T, facts []events.Fact) {
+	for _, f := range facts {
+		if e, ok := f.Event.(events.CharacterEvent); ok && e.Of().After == nil {
+			rt.Fatalf("%s does not say how the character stood", f.Event.Type())
+		}
+		roll, ok := f.Event.(*events.RollMade)
+		if !ok {
+			continue
+		}
+		also := 0
+		for _, th := range roll.Also {
+			also += len(th.Draws)
+		}
+		if also > len(roll.Draws) {
+			rt.Fatalf("a roll of %d dice has %d in what followed", len(roll.Draws), also)
+		}
+	}
+}
+
+// checkCharacter: health within its bounds, nothing due for the dead, and a
+// body that survives being written down.
+func checkCharacter(rt *rapid.T, c *rules.Campaign, book *rules.Book, id string) {
+	ch, _ := c.Character(id)
+	v := c.Vitals(ch)
+	if v.Health.Points > v.Health.Max {
+		rt.Fatalf("%s has %d of %d points", ch.Name, v.Health.Points, v.Health.Max)
+	}
+	if !v.Alive && v.NextTick != nil {
+		rt.Fatalf("%s is dead and has something due at %d", ch.Name, v.NextTick.Due)
+	}
+	if v.NextTick != nil && v.NextTick.Due < c.Clock {
+		rt.Fatalf("%s has something due at %d, and it is %d", ch.Name, v.NextTick.Due, c.Clock)
+	}
+	if ranks := book.Describe().Ranks; !slices.Contains(ranks, v.Health.Rank) {
+		rt.Fatalf("%s is %q, which is none of %v", ch.Name, v.Health.Rank, ranks)
+	}
+	written, err := json.Marshal(ch.Body, json.Deterministic(true))
+	if err != nil {
+		rt.Fatal(err)
+	}
+	body := book.NewBody()
+	if err := json.Unmarshal(written, body, json.RejectUnknownMembers(true)); err != nil {
+		rt.Fatalf("the body of %s cannot be read back: %v", ch.Name, err)
+	}
+	read, err := json.Marshal(body, json.Deterministic(true))
+	if err != nil || !bytes.Equal(written, read) {
+		rt.Fatalf("the body of %s is another when read back:\n%s\n%s", ch.Name, written, read)
+	}
+}
+
+// steps: letting time pass at once or in pieces gives the same ticks with the
+// same dice, after whatever has happened.
+func steps(t *testing.T, rt *rapid.T, book *rules.Book, w words) {
+	tb := begin(t, rt, book)
+	for range rapid.IntRange(0, 6).Draw(rt, "commands") {
+		cmd := someCommand(rt, tb, book, w)
+		if _, err := tb.Do(cmd); err != nil && !refusal(err) {
+			rt.Fatal(err)
+		}
+		tb.Finish()
+	}
+	units := []int64{1, 3, 10, 60, 599, 3600, 86_400, 604_800}
+	pieces := rapid.SliceOfN(rapid.SampledFrom(units), 1, 10).Draw(rt, "pieces")
+	var whole int64
+	for _, p := range pieces {
+		whole += p
+	}
+	once, often := tb.Clone(t), tb.Clone(t)
+	once.Must("gm", "clock.advance", fmt.Sprintf(`{"seconds":%d}`, whole))
+	once.Finish()
+	for _, p := range pieces {
+		often.Must("gm", "clock.advance", fmt.Sprintf(`{"seconds":%d}`, p))
+		often.Finish()
+	}
+	from := len(tb.Ticks())
+	if diff := cmp.Diff(once.Ticks()[from:], often.Ticks()[from:]); diff != "" {
+		rt.Fatalf("%d seconds at once and in pieces %v: %s", whole, pieces, diff)
+	}
+	if a, b := bodies(t, once.State), bodies(t, often.State); a != b {
+		rt.Fatalf("%d seconds at once and in pieces %v leave other characters: %s", whole, pieces, cmp.Diff(a, b))
+	}
+}
+
+func bodies(t *testing.T, c *rules.Campaign) string {
+	var out []any
+	for _, id := range c.Characters() {
+		ch, _ := c.Character(id)
+		out = append(out, ch)
+	}
+	b, err := json.Marshal(out, json.Deterministic(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// describes: a system says what it is, and every option has a default that it
+// accepts, a rule that exists, and words.
+func describes(t *testing.T, book *rules.Book) {
+	d := book.Describe()
+	if d.Title == "" || d.Summary == "" || d.Credit == "" || len(d.Ranks) == 0 {
+		t.Errorf("title, summary, credit or ranks are missing: %+v", d)
+	}
+	known := map[string]bool{}
+	for _, r := range d.Rules {
+		if known[r.ID] || r.Title == "" {
+			t.Errorf("rule %s stands twice or has no title", r.ID)
+		}
+		known[r.ID] = true
+	}
+	for _, o := range d.Options {
+		if o.Doc == "" || !known[o.Rule] {
+			t.Errorf("option %s: no words, or rule %q is not listed", o.Name, o.Rule)
+		}
+		if len(o.Values) > 0 && o.Values[0] != o.Default {
+			t.Errorf("option %s: the first value %q is not the default %q", o.Name, o.Values[0], o.Default)
+		}
+		raw, err := json.Marshal(o.Default)
+		if err == nil {
+			_, err = rules.Resolve(book, map[string]jsontext.Value{o.Name: raw})
+		}
+		if err != nil {
+			t.Errorf("option %s: its own default is refused: %v", o.Name, err)
+		}
+	}
+	for _, spec := range book.Specs() {
+		if spec.Title == "" || spec.Doc == "" {
+			t.Errorf("command %s has no title or no words", spec.Type)
+		}
+	}
+}
