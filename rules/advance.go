@@ -22,9 +22,9 @@ const (
 
 // ClockAdvance is the data of clock.advance: one of its members.
 type ClockAdvance struct {
-	Seconds *int64 `json:"seconds,omitzero" minimum:"1" doc:"how long, in game seconds"`
+	Seconds *int64 `json:"seconds,omitzero" minimum:"1" maximum:"31557600000" doc:"how long, in game seconds"`
 	By      string `json:"by,omitzero" maxLength:"64" doc:"how long, such as 3d4h: weeks w, days d, hours h, minutes m, seconds s"`
-	To      *int64 `json:"to,omitzero" minimum:"1" doc:"until when, in game seconds from the campaign's start"`
+	To      *int64 `json:"to,omitzero" minimum:"1" maximum:"9007199254740991" doc:"until when, in game seconds from the campaign's start"`
 }
 
 // ClockResume is the data of clock.resume.

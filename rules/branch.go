@@ -1,6 +1,29 @@
 package rules
 
-import "math/big"
+import (
+	"maps"
+	"math/big"
+)
+
+// Phased is a System that can tell bodies apart without looking at the date.
+// A prognosis needs it to notice that what lies ahead has been worked out
+// before; for a System without it every moment is a new one.
+type Phased interface {
+	// Phase is what matters of a body for what time will bring, seen from a
+	// game time. Two bodies of one character in one campaign with equal phases,
+	// each at its own game time, have equal ticks the same time ahead, and these
+	// come out in the same ways.
+	Phase(o Options, b Body, clock int64) string
+}
+
+// Snapshot is the campaign as it stands, to be looked at while the campaign
+// itself goes on: what happens to one is not seen in the other. It does not
+// know which commands were given before.
+func (c *Campaign) Snapshot() *Campaign {
+	s := *c
+	s.characters, s.known = maps.Clone(c.characters), map[string]Known{}
+	return &s
+}
 
 // A Branch is one way the dice can fall, and the campaign after it.
 type Branch struct {

@@ -10,6 +10,7 @@ import (
 
 	"tallystick/events"
 	"tallystick/projections"
+	"tallystick/rules"
 )
 
 // transcript tells records in words.
@@ -49,7 +50,7 @@ func (t *transcript) tell(records []jsontext.Value) error {
 func (t *transcript) text(rec events.Record) string {
 	e, err := events.Core().Decode(rec)
 	if err != nil {
-		return rec.Type
+		return "" // a system's own event: what it did stands in the shared ones
 	}
 	switch e := e.(type) {
 	case *events.CampaignCreated:
@@ -64,8 +65,8 @@ func (t *transcript) text(rec events.Record) string {
 		t.names[e.Character] = printable(e.Name)
 		return fmt.Sprintf("%s enters: %s", t.names[e.Character], standing(e.After))
 	case *events.RollMade:
-		if rec.Cmd.Type == "" && e.Lane == "system" || strings.HasPrefix(e.Lane, "system") {
-			return ""
+		if rec.By == rules.SystemPrincipal || strings.HasPrefix(e.Lane, rules.SystemPrincipal) {
+			return "" // a tick's: the timeline has it
 		}
 		return t.roll(e)
 	case *events.WoundInflicted:
@@ -147,6 +148,9 @@ func standing(v *events.Vitals) string {
 func timeline(out io.Writer, name string, v projections.Timeline, greatest int) {
 	fmt.Fprintf(out, "\n  %s\n", name)
 	for _, item := range v.Items {
+		if words[item.Type] == "" && item.Change == 0 && item.WasRank == "" {
+			continue // a system's own event that changed nothing one could see
+		}
 		note := item.Cause
 		switch {
 		case item.Kind != "":
@@ -168,12 +172,15 @@ func timeline(out io.Writer, name string, v projections.Timeline, greatest int) 
 	}
 }
 
+// words are what the timeline calls events.
+var words = map[string]string{
+	"tick.processed": "check", "wound.inflicted": "wound", "wound.treated": "treated", "character.created": "enters",
+	"condition.gained": "is", "condition.ended": "no longer", "character.died": "dies", "heal.granted": "healed",
+}
+
 // short is what a line of the timeline is about.
 func short(typ, note string) string {
-	word := map[string]string{
-		"tick.processed": "check", "wound.inflicted": "wound", "wound.treated": "treated", "character.created": "enters",
-		"condition.gained": "is", "condition.ended": "no longer", "character.died": "dies",
-	}[typ]
+	word := words[typ]
 	if word == "" {
 		word = typ
 	}

@@ -14,7 +14,7 @@ const MAX_CHAIN = 65536
 /** Something in the export is not as it must be. */
 export class Bad extends Error {}
 
-const require = (condition, why) => { if (!condition) throw new Bad(why) }
+const expect = (condition, why) => { if (!condition) throw new Bad(why) }
 
 // ---------------------------------------------------------------- bytes and hashes
 
@@ -43,13 +43,13 @@ function decodeUTF8(bytes) {
 function strictBase64(text, what) {
   let binary
   try { binary = atob(text) } catch { throw new Bad(what + ' is not base64') }
-  require(btoa(binary) === text, what + ' is not canonical base64')
+  expect(btoa(binary) === text, what + ' is not canonical base64')
   return Uint8Array.from(binary, c => c.charCodeAt(0))
 }
 
 // ---------------------------------------------------------------- records
 
-const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y
+const STRING = /"[^"\\\u0000-\u001f]*(?:\\(?:["\\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\u0000-\u001f]*)*"/y
 const NUMBER = /-?[0-9][0-9.eE+-]*/y
 const INTEGER = /^(?:0|-?[1-9][0-9]{0,15})$/
 
@@ -59,24 +59,24 @@ function strictJSON(text) {
   const take = pattern => {
     pattern.lastIndex = at
     const found = pattern.exec(text)
-    require(found, `not strict, compact JSON at character ${at}`)
+    expect(found, `not strict, compact JSON at character ${at}`)
     at += found[0].length
     return found[0]
   }
-  const word = (w, value) => { require(text.startsWith(w, at), `not JSON at character ${at}`); at += w.length; return value }
+  const word = (w, value) => { expect(text.startsWith(w, at), `not JSON at character ${at}`); at += w.length; return value }
   const string = () => {
     const value = JSON.parse(take(STRING))
-    require(!/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(value), 'half of a surrogate pair')
+    expect(!/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(value), 'half of a surrogate pair')
     return value
   }
   const number = () => {
     const digits = take(NUMBER)
-    require(INTEGER.test(digits), 'a number that is not an integer: ' + digits.slice(0, 40))
-    require(Number.isSafeInteger(Number(digits)), 'an integer too large: ' + digits)
+    expect(INTEGER.test(digits), 'a number that is not an integer: ' + digits.slice(0, 40))
+    expect(Number.isSafeInteger(Number(digits)), 'an integer too large: ' + digits)
     return Number(digits)
   }
   const value = depth => {
-    require(depth < 1000, 'nested too deeply')
+    expect(depth < 1000, 'nested too deeply')
     switch (text[at]) {
       case '{': {
         const members = Object.create(null)
@@ -84,7 +84,7 @@ function strictJSON(text) {
         if (text[at] === '}') { at++; return members }
         for (;;) {
           const key = string()
-          require(!(key in members), 'a key stands twice in one object')
+          expect(!(key in members), 'a key stands twice in one object')
           word(':')
           members[key] = value(depth + 1)
           if (text[at] === '}') { at++; return members }
@@ -109,43 +109,43 @@ function strictJSON(text) {
     }
   }
   const result = value(0)
-  require(at === text.length, 'something behind the JSON value')
-  require(isObject(result), 'not a JSON object')
+  expect(at === text.length, 'something behind the JSON value')
+  expect(isObject(result), 'not a JSON object')
   return result
 }
 
 const isObject = value => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function string(data, field) {
-  require(typeof data[field] === 'string' && data[field] !== '', `${field} is missing or not text`)
+  expect(typeof data[field] === 'string' && data[field] !== '', `${field} is missing or not text`)
   return data[field]
 }
 
 function integer(data, field, low, high = Number.MAX_SAFE_INTEGER) {
   const value = data[field]
-  require(Number.isSafeInteger(value) && low <= value && value <= high, `${field} is missing or not a number in ${low}..${high}`)
+  expect(Number.isSafeInteger(value) && low <= value && value <= high, `${field} is missing or not a number in ${low}..${high}`)
   return value
 }
 
 function element(data, field) {
-  require(typeof data[field] === 'string' && /^[0-9a-f]{64}$/.test(data[field]), `${field} is missing or not 64 hex digits`)
+  expect(typeof data[field] === 'string' && /^[0-9a-f]{64}$/.test(data[field]), `${field} is missing or not 64 hex digits`)
   return data[field]
 }
 
 const elementOrAbsent = (data, field) => (data[field] ?? '-') === '-' ? '-' : element(data, field)
 
 function list(data, field) {
-  require(Array.isArray(data[field] ?? []), `${field} is not a list`)
+  expect(Array.isArray(data[field] ?? []), `${field} is not a list`)
   return data[field] ?? []
 }
 
 function parseRecord(line) {
-  require(line.length <= MAX_RECORD, `longer than ${MAX_RECORD} bytes`)
+  expect(line.length <= MAX_RECORD, `longer than ${MAX_RECORD} bytes`)
   const record = strictJSON(decodeUTF8(line))
   for (const field of ['campaign', 'id', 'at', 'by', 'type']) string(record, field)
   integer(record, 'v', 1)
-  require(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(record.at), 'its time is not in UTC with milliseconds')
-  require(isObject(record.data), 'data is missing')
+  expect(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(record.at), 'its time is not in UTC with milliseconds')
+  expect(isObject(record.data), 'data is missing')
   return record
 }
 
@@ -174,11 +174,11 @@ class Tree {
 /** A verifier key: <origin>+<key id>+<base64 of the algorithm byte 1 and the key>. */
 async function readVKey(text) {
   const parts = /^([^+\s]+)\+([0-9a-f]{8})\+(.+)$/.exec(text)
-  require(parts, 'the verifier key has not three parts')
+  expect(parts, 'the verifier key has not three parts')
   const [, origin, id, encoded] = parts
   const data = strictBase64(encoded, 'the verifier key')
-  require(data.length === 33 && data[0] === 1, 'the verifier key is not an Ed25519 key')
-  require(hex((await sha256(join(utf8.encode(origin + '\n'), data))).slice(0, 4)) === id, 'the verifier key has a wrong id')
+  expect(data.length === 33 && data[0] === 1, 'the verifier key is not an Ed25519 key')
+  expect(hex((await sha256(join(utf8.encode(origin + '\n'), data))).slice(0, 4)) === id, 'the verifier key has a wrong id')
   return { text, origin, id, key: data.slice(1) }
 }
 
@@ -186,28 +186,28 @@ async function readVKey(text) {
 function readCheckpoint(name, note) {
   const cut = note.indexOf('\n\n')
   const lines = note.slice(0, Math.max(cut, 0)).split('\n')
-  require(cut > 0 && lines.length === 3, 'not three lines before the signatures')
-  require(/^(?:0|[1-9][0-9]{0,15})$/.test(lines[1]), 'its size is not a number')
+  expect(cut > 0 && lines.length === 3, 'not three lines before the signatures')
+  expect(/^(?:0|[1-9][0-9]{0,15})$/.test(lines[1]), 'its size is not a number')
   const root = strictBase64(lines[2], 'its root')
-  require(root.length === 32, 'its root is not 32 bytes')
-  require(note.endsWith('\n'), 'its last line has no end')
+  expect(root.length === 32, 'its root is not 32 bytes')
+  expect(note.endsWith('\n'), 'its last line has no end')
   const signatures = note.slice(cut + 2, -1).split('\n').map(line => {
     const parts = /^\u2014 (\S+) (\S+)$/.exec(line)
-    require(parts, 'a line after the text is not a signature')
+    expect(parts, 'a line after the text is not a signature')
     const signature = strictBase64(parts[2], 'a signature')
-    require(signature.length > 4, 'a line after the text is not a signature')
+    expect(signature.length > 4, 'a line after the text is not a signature')
     return { name: parts[1], id: hex(signature.slice(0, 4)), signature: signature.slice(4) }
   })
   return { name, text: note.slice(0, cut + 1), origin: lines[0], size: Number(lines[1]), root, signatures }
 }
 
 async function checkSignature(checkpoint, vkey, key) {
-  require(checkpoint.origin === vkey.origin, 'it is of another log than the verifier key')
+  expect(checkpoint.origin === vkey.origin, 'it is of another log than the verifier key')
   const mine = checkpoint.signatures.filter(s => s.name === vkey.origin && s.id === vkey.id)
-  require(mine.length > 0, 'the log did not sign it')
+  expect(mine.length > 0, 'the log did not sign it')
   for (const { signature } of mine) {
     const good = signature.length === 64 && await subtle.verify('Ed25519', key, signature, utf8.encode(checkpoint.text))
-    require(good, 'its signature is wrong')
+    expect(good, 'its signature is wrong')
   }
 }
 
@@ -234,10 +234,10 @@ function stream(seed, joint, lane, i, c, w) {
 }
 
 function draws(data) {
-  require(Array.isArray(data.draws), 'draws is missing')
+  expect(Array.isArray(data.draws), 'draws is missing')
   for (const die of data.draws) {
-    require(Array.isArray(die) && die.length === 2 && die.every(Number.isSafeInteger), 'a draw is not a pair')
-    require(1 <= die[1] && die[1] <= die[0] && die[0] < 2 ** 32, 'a die shows a face it has not')
+    expect(Array.isArray(die) && die.length === 2 && die.every(Number.isSafeInteger), 'a draw is not a pair')
+    expect(1 <= die[1] && die[1] <= die[0] && die[0] < 2 ** 32, 'a die shows a face it has not')
   }
   return data.draws
 }
@@ -251,7 +251,7 @@ class Chain {
   async accept(index, text, what) {
     let [higher, lower] = index >= this.index ? [text, this.value] : [this.value, text]
     for (let k = Math.abs(index - this.index); k > 0; k--) higher = hex(await sha256(unhex(higher)))
-    require(higher === lower, `${what} is not element ${index} of the committed chain`)
+    expect(higher === lower, `${what} is not element ${index} of the committed chain`)
     if (index > this.index) { this.index = index; this.value = text }
   }
 }
@@ -271,7 +271,7 @@ class Lane {
 
   constructor(data) {
     this.name = string(data, 'lane')
-    require(/^[a-z0-9][a-z0-9.-]{0,62}$/.test(this.name), 'lane is not a lane name')
+    expect(/^[a-z0-9][a-z0-9.-]{0,62}$/.test(this.name), 'lane is not a lane name')
     this.principal = typeof data.principal === 'string' ? data.principal : this.name.replace(/\.[0-9]+$/, '')
     this.seating = integer(data, 'seating', 1)
     this.n = integer(data, 'n', 1, MAX_CHAIN)
@@ -282,17 +282,17 @@ class Lane {
   /** The next roll of the lane: no index is left out or used twice. */
   take(data) {
     const i = integer(data, 'i', 1)
-    require(this.joint, `lane ${this.name} rolls before its seating was sealed`)
-    require(!this.declared, `lane ${this.name} has a declared roll that is not resolved`)
-    require(i === this.taken + 1, `index ${i} of lane ${this.name}, ${this.taken + 1} was due`)
-    require(i <= this.n, `the chain of lane ${this.name} ends at ${this.n}`)
+    expect(this.joint, `lane ${this.name} rolls before its seating was sealed`)
+    expect(!this.declared, `lane ${this.name} has a declared roll that is not resolved`)
+    expect(i === this.taken + 1, `index ${i} of lane ${this.name}, ${this.taken + 1} was due`)
+    expect(i <= this.n, `the chain of lane ${this.name} ends at ${this.n}`)
     this.taken = i
     return i
   }
 
   async checkC(i, data) {
     const c = elementOrAbsent(data, 'c')
-    require((c === '-') === (this.c === null), `c of lane ${this.name} does not go with its seat`)
+    expect((c === '-') === (this.c === null), `c of lane ${this.name} does not go with its seat`)
     if (this.c) await this.c.accept(i, c, 'c')
     return c
   }
@@ -303,20 +303,20 @@ class Lane {
     const die = stream(seed, this.joint, this.name, i, await this.checkC(i, data), w)
     for (const [at, [sides, shown]] of dice.entries()) {
       const drawn = await die(sides)
-      require(drawn === shown, `die ${at + 1} (d${sides}) shows ${shown}, the seeds give ${drawn}`)
+      expect(drawn === shown, `die ${at + 1} (d${sides}) shows ${shown}, the seeds give ${drawn}`)
     }
     this.rolls++
   }
 
   ask(m) {
-    require(this.x, `lane ${this.name} has no witness chain`)
-    require(this.waiting === null, `lane ${this.name} is asked again before it has answered`)
-    require(m === this.asked + 1, `lane ${this.name} is asked for element ${m}, ${this.asked + 1} was due`)
+    expect(this.x, `lane ${this.name} has no witness chain`)
+    expect(this.waiting === null, `lane ${this.name} is asked again before it has answered`)
+    expect(m === this.asked + 1, `lane ${this.name} is asked for element ${m}, ${this.asked + 1} was due`)
     this.asked = this.waiting = m
   }
 
   async reveal(m, x) {
-    require(m === this.waiting, `element ${m} of lane ${this.name} was not due`)
+    expect(m === this.waiting, `element ${m} of lane ${this.name} was not due`)
     await this.x.accept(m, x, 'the witness element')
     this.waiting = null
   }
@@ -332,38 +332,38 @@ class Session {
 
   lane(data) {
     const lane = this.lanes.get(string(data, 'lane'))
-    require(lane, `nobody took the seat of lane ${data.lane}`)
+    expect(lane, `nobody took the seat of lane ${data.lane}`)
     return lane
   }
 
   seating(data) {
     const seating = this.seatings[integer(data, 'seating', 1) - 1]
-    require(seating, `nobody took a seat in seating ${data.seating}`)
+    expect(seating, `nobody took a seat in seating ${data.seating}`)
     return seating
   }
 
   takeSeat(data) {
     const lane = new Lane(data)
-    require(lane.seating <= this.seatings.length + 1, 'a seating was left out')
-    require(!this.lanes.has(lane.name), 'this seat was taken before')
+    expect(lane.seating <= this.seatings.length + 1, 'a seating was left out')
+    expect(!this.lanes.has(lane.name), 'this seat was taken before')
     const seating = this.seatings[lane.seating - 1] ??= { rows: new Map(), ask: new Map(), closed: false, sealed: false }
-    require(!seating.closed, 'the seating was closed before')
+    expect(!seating.closed, 'the seating was closed before')
     seating.rows.set(lane.name, '-')
     this.lanes.set(lane.name, lane)
   }
 
   closeSeating(data) {
     const seating = this.seating(data)
-    require(!seating.closed, 'the seating was closed before')
+    expect(!seating.closed, 'the seating was closed before')
     for (const asked of list(data, 'ask')) {
-      require(isObject(asked), 'ask does not name a lane')
+      expect(isObject(asked), 'ask does not name a lane')
       const lane = this.lane(asked), m = integer(asked, 'm', 1)
-      require(seating.rows.has(lane.name) || lane.joint, `lane ${lane.name} has no sealed seat to witness from`)
+      expect(seating.rows.has(lane.name) || lane.joint, `lane ${lane.name} has no sealed seat to witness from`)
       lane.ask(m)
       seating.ask.set(lane.name, m)
     }
     for (const name of seating.rows.keys()) {
-      require(!this.lanes.get(name).x || seating.ask.has(name), `lane ${name} has a secret to give and is not asked`)
+      expect(!this.lanes.get(name).x || seating.ask.has(name), `lane ${name} has a secret to give and is not asked`)
     }
     for (const name of seating.ask.keys()) if (!seating.rows.has(name)) seating.rows.set(name, '-')
     seating.closed = true
@@ -371,24 +371,24 @@ class Session {
 
   async reveal(data) {
     const seating = this.seating(data), lane = this.lane(data), m = integer(data, 'm', 1)
-    require(seating.closed && !seating.sealed, 'revealed before the seating was closed, or after it was sealed')
-    require(seating.ask.get(lane.name) === m, `lane ${lane.name} was not asked for element ${m}`)
+    expect(seating.closed && !seating.sealed, 'revealed before the seating was closed, or after it was sealed')
+    expect(seating.ask.get(lane.name) === m, `lane ${lane.name} was not asked for element ${m}`)
     await lane.reveal(m, element(data, 'x'))
     seating.rows.set(lane.name, data.x)
   }
 
   async sealSeating(data) {
     const seating = this.seating(data)
-    require(seating.closed && !seating.sealed, 'sealed before it was closed, or twice')
+    expect(seating.closed && !seating.sealed, 'sealed before it was closed, or twice')
     const names = [...seating.rows.keys()].sort()
     let text = `dice-joint/v1\n${this.campaign}\n${this.name}\n${data.seating}\n${this.joint}\n`
     for (const name of names) {
       const lane = this.lanes.get(name)
       text += [name, lane.n, ...lane.anchors, seating.rows.get(name)].join(' ') + '\n'
     }
-    require(hex(await sha256(utf8.encode(text))) === element(data, 'joint'), 'the joint seed does not follow from the seats')
+    expect(hex(await sha256(utf8.encode(text))) === element(data, 'joint'), 'the joint seed does not follow from the seats')
     const missing = [...seating.ask.keys()].filter(name => seating.rows.get(name) === '-').sort()
-    require([...list(data, 'missing')].sort().join() === missing.join(), 'who did not reveal is not what it says')
+    expect([...list(data, 'missing')].sort().join() === missing.join(), 'who did not reveal is not what it says')
     for (const name of missing) this.lanes.get(name).waiting = null
     seating.sealed = true
     this.joint = data.joint
@@ -435,19 +435,19 @@ class Table {
   }
 
   checkCall(data) {
-    if ('call' in data) require(this.seals.get(integer(data, 'call', 0))?.target, 'the target was not sealed before the roll')
+    if ('call' in data) expect(this.seals.get(integer(data, 'call', 0))?.target, 'the target was not sealed before the roll')
   }
 
   async rollMade(record, data) {
     if (data.source === 'physical') {
-      require(!('s' in data) && !('i' in data), 'a physical roll has no seed')
+      expect(!('s' in data) && !('i' in data), 'a physical roll has no seed')
       draws(data)
       this.count.physical++
       return
     }
     this.checkCall(data)
     const lane = this.session(record).lane(data)
-    require(elementOrAbsent(data, 'w') === '-', 'a witness element in a roll that was not declared')
+    expect(elementOrAbsent(data, 'w') === '-', 'a witness element in a roll that was not declared')
     await lane.checkDice(lane.take(data), data, '-')
   }
 
@@ -460,11 +460,11 @@ class Table {
   }
 
   askWitness(declared, asked) {
-    require(isObject(asked), 'the witness is not named')
+    expect(isObject(asked), 'the witness is not named')
     const witness = declared.session.lane(asked), m = integer(asked, 'm', 1)
-    require(witness.principal !== declared.lane.principal, 'the roller is its own witness')
-    require(!declared.asked.has(witness.name), 'the same witness is asked twice')
-    require(witness.joint, `the seating of witness ${witness.name} is not sealed`)
+    expect(witness.principal !== declared.lane.principal, 'the roller is its own witness')
+    expect(!declared.asked.has(witness.name), 'the same witness is asked twice')
+    expect(witness.joint, `the seating of witness ${witness.name} is not sealed`)
     witness.ask(m)
     declared.asked.add(witness.name)
     Object.assign(declared, { witness, m })
@@ -472,7 +472,7 @@ class Table {
 
   open(data) {
     const declared = this.declared.get(integer(data, 'declared', 0))
-    require(declared, 'no open declaration has this number')
+    expect(declared, 'no open declaration has this number')
     return declared
   }
 
@@ -490,15 +490,15 @@ class Table {
     this.checkCall(data)
     const [{ session, lane, i, c, witness }, w] = await this.close(data)
     const same = this.session(record) === session && data.lane === lane.name && data.i === i && elementOrAbsent(data, 'c') === c
-    require(same, 'not the roll that was declared')
-    require(w !== '-', 'resolved without its witness')
+    expect(same, 'not the roll that was declared')
+    expect(w !== '-', 'resolved without its witness')
     lane.witnessed.set(witness.name, (lane.witnessed.get(witness.name) ?? 0) + 1)
     await lane.checkDice(i, data, w)
   }
 
   rollPassed(data) {
     const declared = this.open(data)
-    require(data.lane === declared.witness.name && data.m === declared.m, 'not the witness that was asked')
+    expect(data.lane === declared.witness.name && data.m === declared.m, 'not the witness that was asked')
     declared.witness.waiting = null
     this.count.passed++
     this.askWitness(declared, data.next)
@@ -517,10 +517,10 @@ class Table {
 
   async unseal(data, target) {
     const sealed = this.seals.get(integer(data, 'sealed', 0))
-    require(sealed && Boolean(sealed.target) === target, 'no seal has this number')
-    require(!sealed.open, 'opened twice')
+    expect(sealed && Boolean(sealed.target) === target, 'no seal has this number')
+    expect(!sealed.open, 'opened twice')
     const payload = string(data, 'payload')
-    require(hex(await hmac(unhex(element(data, 'salt')), utf8.encode(payload))) === sealed.seal, 'not what was sealed')
+    expect(hex(await hmac(unhex(element(data, 'salt')), utf8.encode(payload))) === sealed.seal, 'not what was sealed')
     sealed.open = true
     return [sealed, strictJSON(payload)]
   }
@@ -528,7 +528,7 @@ class Table {
   async rollOpened(data) {
     const [sealed, payload] = await this.unseal(data, false)
     const same = payload.session === sealed.session && payload.lane === sealed.lane.name && payload.i === sealed.i
-    require(same, 'not the roll that was sealed')
+    expect(same, 'not the roll that was sealed')
     await sealed.lane.checkDice(sealed.i, payload, '-')
   }
 }
@@ -545,7 +545,7 @@ function carriesSeed(value) {
 function * linesOf(bytes) {
   for (let at = 0, n = 0; at < bytes.length; n++) {
     const end = bytes.indexOf(10, at)
-    require(end >= 0, `record ${n}: its line has no end`)
+    expect(end >= 0, `record ${n}: its line has no end`)
     yield bytes.subarray(at, end)
     at = end + 1
   }
@@ -558,33 +558,33 @@ async function readRecords(bytes, checkpoints, note) {
     const n = tree.size
     try {
       const record = parseRecord(line)
-      require(integer(record, 'n', 0) === n, `it says it is record ${record.n}`)
-      require(record.at >= before, 'time runs back')
+      expect(integer(record, 'n', 0) === n, `it says it is record ${record.n}`)
+      expect(record.at >= before, 'time runs back')
       first ??= record
       before = record.at
-      require(record.campaign === first.campaign, 'it is of another campaign')
+      expect(record.campaign === first.campaign, 'it is of another campaign')
       await tree.append(line)
       await table.event(record)
     } catch (error) { // whatever the checks did not foresee is not a good record either
       throw new Bad(`record ${n}: ${error instanceof Bad ? error.message : 'malformed (' + error.name + ')'}`)
     }
     for (const checkpoint of checkpoints.filter(c => c.size === tree.size)) {
-      require(hex(checkpoint.root) === hex(await tree.root()), `the first ${tree.size} records are not the ones ${checkpoint.name} saw`)
+      expect(hex(checkpoint.root) === hex(await tree.root()), `the first ${tree.size} records are not the ones ${checkpoint.name} saw`)
       note(`checkpoint ${checkpoint.name}: the first ${tree.size} records are the ones it saw`)
     }
   }
-  require(first, 'no records')
+  expect(first, 'no records')
   return { tree, table, first }
 }
 
 function checkHeads(checkpoints, { tree, first }) {
   for (const c of checkpoints) {
     const [, log] = c.origin.split('/campaign/' + first.campaign)
-    require(log !== undefined && /^(?:\/[0-9]+)?$/.test(log), `checkpoint ${c.name} is of another campaign`)
+    expect(log !== undefined && /^(?:\/[0-9]+)?$/.test(log), `checkpoint ${c.name} is of another campaign`)
   }
   for (const c of [...checkpoints].sort((a, b) => a.size - b.size)) {
-    require(c.size <= tree.size, `the export ends after ${tree.size} records, checkpoint ${c.name} saw ${c.size}`)
-    require(!c.own || c.size === tree.size, `record ${c.size}: the checkpoint of this export ends before it, nobody has signed it`)
+    expect(c.size <= tree.size, `the export ends after ${tree.size} records, checkpoint ${c.name} saw ${c.size}`)
+    expect(!c.own || c.size === tree.size, `record ${c.size}: the checkpoint of this export ends before it, nobody has signed it`)
   }
 }
 
@@ -601,7 +601,7 @@ async function importKey(vkey) {
 async function checkKey(text, first, checkpoints, note) {
   if (text === undefined) return note('signatures: NOT CHECKED, no verifier key was given')
   const vkey = await readVKey(text.replace(/[\r\n]+$/, ''))
-  require(typeof first.data.vkey !== 'string' || first.data.vkey === vkey.text, 'record 0: the campaign began with another verifier key')
+  expect(typeof first.data.vkey !== 'string' || first.data.vkey === vkey.text, 'record 0: the campaign began with another verifier key')
   const key = await importKey(vkey)
   if (key === null) return note('signatures: NOT CHECKED, this browser does not know Ed25519')
   for (const checkpoint of checkpoints) {

@@ -1,0 +1,110 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"tallystick/api/ledger"
+	"tallystick/events"
+	"tallystick/rules"
+)
+
+// CommandRequest is what is asked for.
+type CommandRequest struct {
+	Type       string         `json:"type"`
+	Data       jsontext.Value `json:"data,omitzero"`
+	Dice       *events.Hand   `json:"dice,omitzero"`
+	Seat       *events.Seat   `json:"seat,omitzero"`
+	Visibility jsontext.Value `json:"visibility,omitzero"`
+}
+
+// CommandAnswer is what a command came to.
+type CommandAnswer struct {
+	Command  string           `json:"command" doc:"its id"`
+	First    int64            `json:"first" doc:"n of its first record"`
+	Last     int64            `json:"last" doc:"n of its last record"`
+	Records  []jsontext.Value `json:"records" doc:"as they are stored; the first 1,000 of a command that made more: read the rest from the ledger"`
+	Receipt  string           `json:"receipt" doc:"proof that the first record is in the ledger, under a checkpoint that covers all of them (C2SP tlog-proof@v1)"`
+	Secret   jsontext.Value   `json:"secret,omitzero" doc:"of a secret roll, for the game master who gave it alone: what the seal hides"`
+	Repeated bool             `json:"repeated,omitzero" doc:"the command had been executed before; this is its recorded answer"`
+}
+
+type commandInput struct {
+	InCampaign
+	Key     string `header:"Idempotency-Key" required:"true" doc:"a UUID, the command's id: the same key gives the same answer for ever"`
+	RawBody []byte `contentType:"application/json"`
+}
+
+const (
+	addType    = "participant.add"
+	removeType = "participant.remove"
+	public     = `"public"`
+	private    = `"private"`
+)
+
+func (s *Server) commandRoutes(schemas *schemas) {
+	handle(s, route{
+		Method: http.MethodPost, Path: "/v1/campaigns/{campaign}/commands", ID: "give-command", Summary: "Give a command",
+		Doc: "Decides a command by the rules and stores everything that follows from it, or nothing. Who commands follows from the token. " +
+			"Once a command is answered it is on disk. A retry with the same Idempotency-Key never rolls twice.",
+		Access: member, Body: schemas.commands, Fails: []int{422},
+	}, s.giveCommand)
+}
+
+func (s *Server) giveCommand(ctx context.Context, in *commandInput) (*output[CommandAnswer], error) {
+	id, err := commandID(in.Key)
+	if err != nil {
+		return nil, err
+	}
+	body, err := decode[CommandRequest](in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	cmd := rules.Command{ID: id, Type: body.Type, Data: body.Data, Dice: body.Dice, Seat: body.Seat}
+	var a ledger.Answer
+	switch v := string(body.Visibility); {
+	case v == "" || v == public:
+		a, err = s.execute(ctx, in.Campaign, cmd)
+	case v == private && callerOf(ctx).gm():
+		cmd.By = callerOf(ctx).Handle
+		a, err = s.cfg.Ledger.ExecuteSecret(ctx, in.Campaign, cmd)
+	default:
+		err = &rules.Rejection{
+			Code: "visibility", Rule: "visibility", Field: "visibility",
+			Reason: `a command is "public", or "private" when the game master gives it: then the roll is sealed and opened later`,
+		}
+	}
+	if err != nil {
+		return nil, inCommand(err)
+	}
+	return answer(commandAnswer(a)), nil
+}
+
+// execute gives a command in the caller's name, and ends the token of somebody
+// it removed.
+func (s *Server) execute(ctx context.Context, campaign string, cmd rules.Command) (ledger.Answer, error) {
+	cmd.By = callerOf(ctx).Handle
+	a, err := s.cfg.Ledger.Execute(ctx, campaign, cmd)
+	if err != nil || cmd.Type != removeType {
+		return a, err
+	}
+	var removed rules.ParticipantRemove
+	if err := json.Unmarshal(cmd.Data, &removed); err != nil {
+		return a, err
+	}
+	return a, s.revoke(ctx, campaign, removed.Handle)
+}
+
+func commandAnswer(a ledger.Answer) CommandAnswer {
+	out := CommandAnswer{
+		Secret: a.Secret, Command: a.Command, First: a.First, Last: a.Last, Receipt: string(a.Receipt), Repeated: a.Repeated,
+		Records: make([]jsontext.Value, len(a.Records)),
+	}
+	for i, line := range a.Records {
+		out.Records[i] = line
+	}
+	return out
+}
