@@ -1,0 +1,133 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// kvBucket is a Bucket in a JetStream key-value store.
+type kvBucket struct {
+	journal *jetStream
+	kv      jetstream.KeyValue
+}
+
+// Bucket implements Journal.
+func (j *jetStream) Bucket(ctx context.Context, name string) (Bucket, error) {
+	if err := checkBucket(name); err != nil {
+		return nil, err
+	}
+	if err := j.usable(ctx); err != nil {
+		return nil, err
+	}
+	j.bucketMu.Lock()
+	defer j.bucketMu.Unlock()
+	if b := j.buckets[name]; b != nil {
+		return b, nil
+	}
+	kv, err := j.js.KeyValue(ctx, name)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		kv, err = j.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket:      name,
+			Description: "Tallystick",
+			History:     1,
+			Storage:     jetstream.FileStorage,
+			Replicas:    j.layout.replicas,
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("journal: bucket %s: %w", name, err)
+	}
+	j.buckets[name] = &kvBucket{j, kv}
+	return j.buckets[name], nil
+}
+
+func (b *kvBucket) check(ctx context.Context, key string) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	return b.journal.usable(ctx)
+}
+
+func (b *kvBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	if err := b.check(ctx, key); err != nil {
+		return nil, 0, err
+	}
+	m, err := b.journal.askLeader(ctx, "KV_"+b.kv.Bucket(), lastRequest("$KV."+b.kv.Bucket()+"."+key))
+	if errors.Is(err, ErrNotFound) || err == nil && m.header.Get("KV-Operation") != "" { // deleted
+		return nil, 0, fmt.Errorf("%w: bucket %s, key %s", ErrNotFound, b.kv.Bucket(), key)
+	}
+	if err != nil {
+		return nil, 0, b.meaning(key, err)
+	}
+	return m.data, m.seq, nil
+}
+
+func (b *kvBucket) Create(ctx context.Context, key string, value []byte) (uint64, error) {
+	if err := b.check(ctx, key); err != nil {
+		return 0, err
+	}
+	revision, err := b.kv.Create(ctx, key, value)
+	return revision, b.meaning(key, err)
+}
+
+func (b *kvBucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	if revision == 0 { // a key that was deleted has a revision of its own in the store
+		return b.Create(ctx, key, value)
+	}
+	if err := b.check(ctx, key); err != nil {
+		return 0, err
+	}
+	next, err := b.kv.Update(ctx, key, value, revision)
+	return next, b.meaning(key, err)
+}
+
+func (b *kvBucket) Put(ctx context.Context, key string, value []byte) (uint64, error) {
+	if err := b.check(ctx, key); err != nil {
+		return 0, err
+	}
+	revision, err := b.kv.Put(ctx, key, value)
+	return revision, b.meaning(key, err)
+}
+
+func (b *kvBucket) Delete(ctx context.Context, key string) error {
+	if err := b.check(ctx, key); err != nil {
+		return err
+	}
+	return b.meaning(key, b.kv.Delete(ctx, key))
+}
+
+func (b *kvBucket) Keys(ctx context.Context) ([]string, error) {
+	if err := b.journal.usable(ctx); err != nil {
+		return nil, err
+	}
+	keys, err := b.kv.Keys(ctx)
+	if errors.Is(err, jetstream.ErrNoKeysFound) {
+		return []string{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("journal: keys of bucket %s: %w", b.kv.Bucket(), err)
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// meaning turns an error of the key-value store into one of ours.
+func (b *kvBucket) meaning(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	kind := error(nil)
+	switch code := apiCode(err); {
+	case errors.Is(err, jetstream.ErrKeyExists), code == codeWrongLast, code == codeWrongLastBusy:
+		kind = ErrConflict
+	case code == codeNoResources, code == codeNoStorage:
+		kind = ErrFull
+	default:
+		return fmt.Errorf("journal: bucket %s, key %s: %w", b.kv.Bucket(), key, err)
+	}
+	return fmt.Errorf("%w: bucket %s, key %s: %w", kind, b.kv.Bucket(), key, err)
+}

@@ -1,0 +1,364 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// Options say where a journal's store is and how it is used. Unset fields take
+// the stated defaults.
+type Options struct {
+	Partitions int           // of a new ledger, default 4; an old one insists on its own
+	Logger     *slog.Logger  // errors and warnings of the store, default slog.Default()
+	AckWait    time.Duration // how long one attempt waits for its answer, default 5 s
+	Faults     *Faults       // tests only
+
+	// Embedded.
+	Dir    string // data folder, made with mode 0700; one server at a time
+	Unsafe bool   // do not sync every write: only to show in a test that it loses data
+	// FeedListen is a loopback address, host:port, at which ordinary NATS clients
+	// may subscribe to feed.> with the key in the file feed.nk of Dir, made when
+	// there is none. They can do nothing else. Empty: no port is opened.
+	FeedListen string
+
+	// Connect.
+	URL       string // nats://host:port, several with commas
+	CredsFile string // user credentials, or
+	NKeyFile  string // seed of a user key
+	CAFile    string // certificates that may vouch for the server
+	Replicas  int    // of the streams when they are made, default 1
+}
+
+const (
+	defaultAckWait = 5 * time.Second
+	// maxMessage is the server's limit for one message with its headers, in bytes.
+	maxMessage = 1 << 20
+	// noStoreLimit stands for "as much as the disk holds" (1 PiB). Left alone,
+	// nats-server would set a limit of its own at three quarters of the free room.
+	noStoreLimit = 1 << 50
+)
+
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.AckWait <= 0 {
+		o.AckWait = defaultAckWait
+	}
+	if o.Replicas == 0 {
+		o.Replicas = 1
+	}
+	return o
+}
+
+// embedded is a NATS server inside this process and the lock of its folder.
+type embedded struct {
+	server *server.Server
+	lock   *os.File
+}
+
+// Embedded opens the journal in a folder, with a NATS server in this process that
+// listens on no port. It locks the folder first: ErrInUse names it when another
+// process has it. The streams are made with an admin key that is forgotten before
+// Embedded returns; the key the journal keeps cannot change or delete a stream.
+func Embedded(ctx context.Context, o Options) (Journal, error) {
+	o = o.withDefaults()
+	if o.Dir == "" {
+		return nil, fmt.Errorf("%w: Dir is empty", ErrInvalid)
+	}
+	if o.Partitions != 0 {
+		if err := checkPartitions(o.Partitions); err != nil {
+			return nil, err
+		}
+	}
+	lock, err := lockFolder(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	e := &embedded{lock: lock}
+	j, err := e.open(ctx, o)
+	if err != nil {
+		e.close()
+		return nil, err
+	}
+	return j, nil
+}
+
+func (e *embedded) open(ctx context.Context, o Options) (*jetStream, error) {
+	admin, program, err := newKeys()
+	if err != nil {
+		return nil, err
+	}
+	if err := e.start(ctx, o, admin, program); err != nil {
+		return nil, err
+	}
+	layout, err := e.prepare(ctx, o, admin)
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Join(o.Dir, storeName)
+	before, err := remembered(folder, layout.partitions)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := dial("", o, nats.InProcessServer(e.server), program.option())
+	if err != nil {
+		return nil, err
+	}
+	j, err := newJetStream(conn, layout, o, e.syncMode())
+	if err != nil {
+		return nil, err
+	}
+	for p, w := range j.writers {
+		if err := w.checkBack(streamName(p), before[p], layout.last[p]); err != nil {
+			o.Logger.Error("a ledger stream has lost its end", "error", err)
+		}
+		w.saw(before[p])
+	}
+	j.writeError = e.writeError
+	j.release = func() error { return errors.Join(remember(folder, j.highest()), e.close()) }
+	return j, nil
+}
+
+// syncMode is what the server says it does, not what it was told.
+func (e *embedded) syncMode() string {
+	if config := e.server.JetStreamConfig(); config != nil && config.SyncAlways {
+		return SyncAlways
+	}
+	return SyncRelaxed
+}
+
+// writeError returns why the server has stopped writing a stream, or nil. It does
+// so for good, and without a word to the client, after a write that failed.
+func (e *embedded) writeError(stream string) error {
+	health := e.server.Healthz(&server.HealthzOptions{Account: server.DEFAULT_GLOBAL_ACCOUNT, Stream: stream, Details: true})
+	for _, problem := range health.Errors {
+		if problem.Stream == stream {
+			return errors.New(problem.Error)
+		}
+	}
+	return nil
+}
+
+// start runs the server and waits until it serves. Recovery of a large folder
+// takes its time, so only ctx ends the wait.
+func (e *embedded) start(ctx context.Context, o Options, admin, program key) error {
+	log := &serverLog{logger: o.Logger, fatal: make(chan string, 1)}
+	options := &server.Options{
+		ServerName:        "tallystick",
+		DontListen:        true,
+		NoSigs:            true,
+		MaxPayload:        maxMessage,
+		JetStream:         true,
+		StoreDir:          filepath.Join(o.Dir, storeName),
+		SyncAlways:        !o.Unsafe,
+		JetStreamMaxStore: noStoreLimit,
+		Nkeys: []*server.NkeyUser{
+			{Nkey: admin.public},
+			{Nkey: program.public, Permissions: programRights()},
+		},
+	}
+	if o.FeedListen != "" {
+		if err := listenForFeed(options, o); err != nil {
+			return err
+		}
+	}
+	s, err := server.NewServer(options)
+	if err != nil {
+		return fmt.Errorf("journal: embedded server: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(o.Dir, storeName), 0o700); err != nil {
+		return fmt.Errorf("journal: data folder: %w", err)
+	}
+	s.SetLoggerV2(log, false, false, false)
+	e.server = s
+	go s.Start()
+	for !s.ReadyForConnections(50 * time.Millisecond) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("journal: embedded server in %s did not start: %w", o.Dir, ctx.Err())
+		case why := <-log.fatal:
+			return fmt.Errorf("journal: embedded server in %s: %s", o.Dir, why)
+		default:
+		}
+	}
+	return nil
+}
+
+// prepare makes or checks the streams as admin.
+func (e *embedded) prepare(ctx context.Context, o Options, admin key) (layout, error) {
+	conn, err := dial("", o, nats.InProcessServer(e.server), admin.option())
+	if err != nil {
+		return layout{}, err
+	}
+	defer conn.Close()
+	return prepareStreams(ctx, conn, o)
+}
+
+// close stops the server and then frees the folder.
+func (e *embedded) close() error {
+	if e.server != nil {
+		e.server.Shutdown()
+		e.server.WaitForShutdown()
+	}
+	return e.lock.Close()
+}
+
+// key is a NATS user key that lives as long as the server it was made for.
+type key struct {
+	public string
+	pair   nkeys.KeyPair
+}
+
+func newKey() (key, error) {
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		return key{}, fmt.Errorf("journal: make a key: %w", err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		return key{}, fmt.Errorf("journal: make a key: %w", err)
+	}
+	return key{public, pair}, nil
+}
+
+func newKeys() (admin, program key, err error) {
+	if admin, err = newKey(); err != nil {
+		return
+	}
+	program, err = newKey()
+	return
+}
+
+func (k key) option() nats.Option { return nats.Nkey(k.public, k.pair.Sign) }
+
+// programRights is what the program may do: append, read, follow, and have buckets.
+// Whatever would change, empty, restore or remove a stream is not among it, and
+// no ledger stream can be made anew under it.
+func programRights() *server.Permissions {
+	deny := []string{
+		"$SYS.>",
+		"$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.UPDATE.>", "$JS.API.STREAM.PURGE.>",
+		"$JS.API.STREAM.MSG.DELETE.>", "$JS.API.STREAM.RESTORE.>", "$JS.API.STREAM.SNAPSHOT.>",
+	}
+	for i := range MaxPartitions {
+		deny = append(deny, "$JS.API.STREAM.CREATE."+streamName(i))
+	}
+	return &server.Permissions{
+		Publish: &server.SubjectPermission{
+			Allow: []string{
+				"ledger.>", "feed.>", "$KV.>",
+				"$JS.API.INFO", "$JS.API.STREAM.INFO.>", "$JS.API.STREAM.MSG.GET.>", "$JS.API.DIRECT.GET.>",
+				"$JS.API.STREAM.CREATE.*", // buckets
+				"$JS.API.CONSUMER.>", "$JS.ACK.>", "$JS.FC.>",
+			},
+			Deny: deny,
+		},
+		Subscribe: &server.SubjectPermission{Deny: []string{"$SYS.>"}},
+	}
+}
+
+// storeName is the folder in a data folder that is the server's.
+const storeName = "store"
+
+// feedKeyName is the file in a data folder with the seed of the feed's key.
+const feedKeyName = "feed.nk"
+
+// listenForFeed opens the port of FeedListen to holders of the feed's key.
+func listenForFeed(options *server.Options, o Options) error {
+	host, port, err := net.SplitHostPort(o.FeedListen)
+	if err != nil {
+		return fmt.Errorf("%w: FeedListen %q: %w", ErrInvalid, o.FeedListen, err)
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || number == 0 {
+		return fmt.Errorf("%w: FeedListen %q: port", ErrInvalid, o.FeedListen)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("%w: FeedListen %q is not a loopback address", ErrInvalid, o.FeedListen)
+	}
+	feed, err := feedKey(filepath.Join(o.Dir, feedKeyName))
+	if err != nil {
+		return err
+	}
+	options.DontListen, options.Host, options.Port = false, host, int(number)
+	options.Nkeys = append(options.Nkeys, &server.NkeyUser{Nkey: feed.public, Permissions: &server.Permissions{
+		Publish:   &server.SubjectPermission{Deny: []string{">"}},
+		Subscribe: &server.SubjectPermission{Allow: []string{"feed.>"}},
+	}})
+	return nil
+}
+
+// feedKey reads the feed's key, or makes it.
+func feedKey(path string) (key, error) {
+	seed, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return makeFeedKey(path)
+	}
+	if err != nil {
+		return key{}, fmt.Errorf("journal: feed key: %w", err)
+	}
+	pair, err := nkeys.FromSeed(bytes.TrimSpace(seed))
+	if err != nil {
+		return key{}, fmt.Errorf("journal: feed key in %s: %w", path, err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		return key{}, fmt.Errorf("journal: feed key in %s: %w", path, err)
+	}
+	return key{public, pair}, nil
+}
+
+func makeFeedKey(path string) (key, error) {
+	made, err := newKey()
+	if err != nil {
+		return key{}, err
+	}
+	seed, err := made.pair.Seed()
+	if err != nil {
+		return key{}, fmt.Errorf("journal: feed key: %w", err)
+	}
+	if err := os.WriteFile(path, append(seed, '\n'), 0o600); err != nil {
+		return key{}, fmt.Errorf("journal: feed key: %w", err)
+	}
+	return made, nil
+}
+
+// serverLog hands nats-server's errors and warnings to a slog.Logger.
+type serverLog struct {
+	logger *slog.Logger
+	fatal  chan string // the first line that stops the server
+}
+
+func (l *serverLog) Noticef(string, ...any) {}
+func (l *serverLog) Debugf(string, ...any)  {}
+func (l *serverLog) Tracef(string, ...any)  {}
+
+func (l *serverLog) Warnf(format string, v ...any) {
+	l.logger.Warn(fmt.Sprintf(format, v...), "from", "nats-server")
+}
+
+func (l *serverLog) Errorf(format string, v ...any) {
+	l.logger.Error(fmt.Sprintf(format, v...), "from", "nats-server")
+}
+
+func (l *serverLog) Fatalf(format string, v ...any) {
+	l.Errorf(format, v...)
+	select {
+	case l.fatal <- fmt.Sprintf(format, v...):
+	default:
+	}
+}

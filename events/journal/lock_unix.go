@@ -1,0 +1,25 @@
+//go:build unix && !solaris && !aix
+
+package journal
+
+import (
+	"os"
+	"syscall"
+)
+
+// openLocked opens a file that no other process may hold open this way. The lock
+// ends with the process, however it ends.
+func openLocked(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		if err == syscall.EWOULDBLOCK {
+			return nil, errHeld
+		}
+		return nil, err
+	}
+	return f, nil
+}
