@@ -23,18 +23,20 @@ type CommandRequest struct {
 
 // CommandAnswer is what a command came to.
 type CommandAnswer struct {
-	Command  string           `json:"command" doc:"its id"`
-	First    int64            `json:"first" doc:"n of its first record"`
-	Last     int64            `json:"last" doc:"n of its last record"`
-	Records  []jsontext.Value `json:"records" doc:"as they are stored; the first 1,000 of a command that made more: read the rest from the ledger"`
-	Receipt  string           `json:"receipt" doc:"proof that the first record is in the ledger, under a checkpoint that covers all of them (C2SP tlog-proof@v1)"`
-	Secret   jsontext.Value   `json:"secret,omitzero" doc:"of a secret roll, for the game master who gave it alone: what the seal hides"`
-	Repeated bool             `json:"repeated,omitzero" doc:"the command had been executed before; this is its recorded answer"`
+	Command     string            `json:"command" doc:"its id"`
+	First       int64             `json:"first" doc:"n of its first record"`
+	Last        int64             `json:"last" doc:"n of its last record"`
+	Records     []jsontext.Value  `json:"records" doc:"as they are stored; the first 1,000 of a command that made more: read the rest from the ledger"`
+	Receipt     string            `json:"receipt" doc:"proof that the first record is in the ledger, under a checkpoint that covers all of them (C2SP tlog-proof@v1)"`
+	Consistency *ConsistencyProof `json:"consistency,omitzero" doc:"from the Ledger-Size that was sent to the size in the receipt; missing when this ledger is shorter than that: it was rolled back"`
+	Secret      jsontext.Value    `json:"secret,omitzero" doc:"of a secret roll, for the game master who gave it alone: what the seal hides"`
+	Repeated    bool              `json:"repeated,omitzero" doc:"the command had been executed before; this is its recorded answer"`
 }
 
 type commandInput struct {
 	InCampaign
 	Key     string `header:"Idempotency-Key" required:"true" doc:"a UUID, the command's id: the same key gives the same answer for ever"`
+	Size    int64  `header:"Ledger-Size" minimum:"0" doc:"how many records the newest checkpoint you keep covers: the answer then proves that the ledger only grew since"`
 	RawBody []byte `contentType:"application/json"`
 }
 
@@ -80,7 +82,28 @@ func (s *Server) giveCommand(ctx context.Context, in *commandInput) (*output[Com
 	if err != nil {
 		return nil, inCommand(err)
 	}
-	return answer(commandAnswer(a)), nil
+	out := commandAnswer(a)
+	if in.Size > 0 {
+		if out.Consistency, err = s.grown(ctx, in.Campaign, in.Size, a.Last+1); err != nil {
+			return nil, err
+		}
+	}
+	return answer(out), nil
+}
+
+// grown proves that the ledger of a size that a client keeps is a beginning of
+// the one its command made; nil when the client has seen more than there is.
+func (s *Server) grown(ctx context.Context, campaign string, from, to int64) (*ConsistencyProof, error) {
+	size, err := s.cfg.Ledger.Size(ctx, campaign)
+	if err != nil || from > size {
+		return nil, err
+	}
+	to = max(from, to) // the answer to a retry may be older than what the client keeps
+	hashes, checkpoint, err := s.cfg.Ledger.Consistency(ctx, campaign, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return &ConsistencyProof{From: from, To: to, Hashes: base64s(hashes), Checkpoint: string(checkpoint)}, nil
 }
 
 // execute gives a command in the caller's name, and ends the token of somebody

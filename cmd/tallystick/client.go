@@ -14,6 +14,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+
+	"tallystick/api"
 )
 
 // remoteFlags say which server to ask, and as whom.
@@ -128,6 +130,8 @@ type answer struct {
 	Command string           `json:"command"`
 	Records []jsontext.Value `json:"records"`
 	Receipt string           `json:"receipt"`
+	// Consistency leads from the size that was sent to the one in the receipt.
+	Consistency *api.ConsistencyProof `json:"consistency"`
 }
 
 // command gives a command under a fresh key.

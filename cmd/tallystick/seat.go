@@ -1,0 +1,548 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"tallystick/events"
+	"tallystick/events/merkle"
+	"tallystick/rules"
+	"tallystick/rules/dice"
+)
+
+// seatFile is a participant's side of the dice: the tails of the chains, and
+// the newest checkpoint that was seen. Whoever has it can roll in the
+// participant's name no more than with the token, but can foresee nothing
+// either: the server's elements are missing.
+type seatFile struct {
+	Server   string    `json:"server"`
+	Campaign string    `json:"campaign"`
+	Handle   string    `json:"handle"`
+	Session  string    `json:"session"`
+	Lane     string    `json:"lane"`
+	N        int       `json:"n"`
+	C        dice.Seed `json:"c"` // tail of the roller chain
+	X        dice.Seed `json:"x"` // tail of the witness chain
+	keeper
+
+	path string
+}
+
+func seatCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "seat",
+		Short: "Hold your own dice chains in a file",
+		Long: `With a seat file your dice depend on secrets that the server does not have:
+it cannot choose them, and it cannot foresee your rolls. Take the seat while
+the seats of a session are open, leave "tallystick seat watch" running so that
+your part is given when it is asked for, and roll with "tallystick roll --seat".
+
+The file also keeps the newest checkpoint you have seen; every answer is held
+against it, and a ledger that was rolled back or rewritten is called so.`,
+	}
+	cmd.AddCommand(seatTakeCommand(), seatWatchCommand())
+	return cmd
+}
+
+func seatTakeCommand() *cobra.Command {
+	var remote remoteFlags
+	var path string
+	var n int
+	cmd := &cobra.Command{
+		Use: "take CAMPAIGN", Short: "Make chains, commit to them, and keep them in a file", Args: exactly(1),
+		Example: "  tallystick seat take 0192f1c0-… --token-file anna.token --seat anna.seat",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := remote.client()
+			if err != nil {
+				return err
+			}
+			s, err := takeSeat(cmd.Context(), c, args[0], path, n)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s sits on lane %s; the chains are in %s and nowhere else\n", s.Handle, s.Lane, path)
+			return nil
+		},
+	}
+	remote.add(cmd)
+	cmd.Flags().StringVar(&path, "seat", "", "file to keep the chains in; it must not exist yet")
+	cmd.Flags().IntVar(&n, "n", 1024, "length of the chains: the most rolls of the lane")
+	if err := cmd.MarkFlagRequired("seat"); err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
+// takeSeat makes chains and commits to them. The file is on disk before the
+// server hears of the anchors.
+func takeSeat(ctx context.Context, c *client, campaign, path string, n int) (*seatFile, error) {
+	s := &seatFile{Server: c.base, Campaign: campaign, N: n, path: path}
+	rand.Read(s.C[:])
+	rand.Read(s.X[:])
+	roller, err := dice.NewChain(s.C, n)
+	if err != nil {
+		return nil, &codeError{exitUnusable, err}
+	}
+	witness, err := dice.NewChain(s.X, n)
+	if err != nil {
+		return nil, err
+	}
+	if s.VKey, err = firstVKey(ctx, c, campaign); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	if err := s.save(); err != nil {
+		return nil, err
+	}
+	a, err := c.command(ctx, campaign, "seat.take", map[string]any{"c0": roller.Anchor(), "x0": witness.Anchor(), "n": n})
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(path))
+	}
+	rec, err := events.Parse(a.Records[0])
+	if err != nil {
+		return nil, err
+	}
+	var taken events.SeatTaken
+	if err := json.Unmarshal(rec.Data, &taken); err != nil {
+		return nil, err
+	}
+	if taken.C0 != roller.Anchor().String() || taken.X0 != witness.Anchor().String() || taken.N != n {
+		return nil, errors.New("the server has recorded other anchors than yours: do not play here")
+	}
+	s.Handle, s.Session, s.Lane = taken.Principal, taken.Session, taken.Lane
+	if err := s.check(a); err != nil {
+		return nil, err
+	}
+	return s, s.save()
+}
+
+func firstVKey(ctx context.Context, c *client, campaign string) (string, error) {
+	in, err := c.stream(ctx, "/v1/campaigns/"+campaign+"/ledger")
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	line, err := bufio.NewReader(in).ReadBytes('\n')
+	if err != nil {
+		return "", err
+	}
+	return firstKey(line[:len(line)-1])
+}
+
+// save writes the file anew beside itself, syncs, and renames.
+func (s *seatFile) save() error {
+	b, err := json.Marshal(s, jsontext.WithIndent("  "))
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(s.path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(append(b, '\n')); err == nil {
+		err = f.Sync()
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(s.path+".new", s.path)
+}
+
+func loadSeat(path string) (*seatFile, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &seatFile{path: path}
+	if err := json.Unmarshal(b, s, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("%s is no seat file: %w", path, err)
+	}
+	return s, nil
+}
+
+func seatWatchCommand() *cobra.Command {
+	var remote remoteFlags
+	var path string
+	var once bool
+	cmd := &cobra.Command{
+		Use: "watch", Short: "Give your part of the joint seed, and witness declared rolls, when asked", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := loadSeat(path)
+			if err != nil {
+				return err
+			}
+			c, err := remote.client()
+			if err != nil {
+				return err
+			}
+			w := &watcher{seat: s, client: c, out: cmd.OutOrStdout()}
+			return w.follow(cmd.Context(), once)
+		},
+	}
+	remote.add(cmd)
+	cmd.Flags().StringVar(&path, "seat", "", "file with the chains")
+	cmd.Flags().BoolVar(&once, "once", false, "stop when the seats are sealed")
+	if err := cmd.MarkFlagRequired("seat"); err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
+// watcher follows a campaign for its seat. It has seen what stands in the
+// ledger, not what anybody says about it.
+type watcher struct {
+	seat   *seatFile
+	client *client
+	out    io.Writer
+
+	frontier merkle.Frontier
+	own      bool // the seat's anchors stand in the ledger
+	answered []string
+}
+
+// follow reads the ledger from its beginning and then as it grows.
+func (w *watcher) follow(ctx context.Context, once bool) error {
+	resp, err := w.client.do(ctx, http.MethodGet, "/v1/campaigns/"+w.seat.Campaign+"/events", nil, http.Header{"Accept": {"text/event-stream"}})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, events.MaxRecord+64)
+	var pending []func(context.Context) error
+	live := false
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case name == "event" && value == "backlog.end":
+			live = true
+		case name != "data" || strings.HasPrefix(value, `{"next"`):
+			continue
+		default:
+			act, done, err := w.record([]byte(value))
+			if err != nil {
+				return err
+			}
+			if act != nil {
+				pending = append(pending, act)
+			}
+			if done && once {
+				return nil
+			}
+		}
+		if !live {
+			continue
+		}
+		for _, act := range pending {
+			if err := act(ctx); err != nil {
+				return err
+			}
+		}
+		pending = nil
+	}
+	return lines.Err()
+}
+
+// record looks at one record; act is what it asks of this seat.
+func (w *watcher) record(line []byte) (act func(context.Context) error, sealed bool, err error) {
+	rec, err := events.Parse(line)
+	if err != nil {
+		return nil, false, err
+	}
+	w.frontier.Append(line)
+	e, err := events.Core().Decode(rec)
+	if err != nil {
+		return nil, false, nil // a system's own event: none of this seat's business
+	}
+	switch e := e.(type) {
+	case *events.SeatTaken:
+		if e.Session == w.seat.Session && e.Lane == w.seat.Lane {
+			w.own = true
+		}
+	case *events.SeatingClosed:
+		i := slices.IndexFunc(e.Ask, func(a events.Ask) bool { return a.Lane == w.seat.Lane })
+		if e.Session == w.seat.Session && i >= 0 {
+			return func(ctx context.Context) error { return w.reveal(ctx, rec.N, e.Ask[i].M) }, false, nil
+		}
+	case *events.SeatRevealed:
+		if e.Lane == w.seat.Lane {
+			w.answered = append(w.answered, fmt.Sprint("x", e.M))
+		}
+	case *events.RollDeclared:
+		if e.Session == w.seat.Session && e.Witness.Lane == w.seat.Lane {
+			return func(ctx context.Context) error { return w.witness(ctx, rec.N, e.Witness.M, e.Purpose) }, false, nil
+		}
+	case *events.RollPassed:
+		if e.Next.Lane == w.seat.Lane {
+			return func(ctx context.Context) error { return w.witness(ctx, e.Declared, e.Next.M, "") }, false, nil
+		}
+	case *events.RollResolved:
+		w.answered = append(w.answered, fmt.Sprint("roll ", e.Declared))
+	case *events.RollVoided:
+		w.answered = append(w.answered, fmt.Sprint("roll ", e.Declared))
+	case *events.SeatingSealed:
+		if e.Session == w.seat.Session {
+			fmt.Fprintf(w.out, "seats sealed, joint seed %s\n", e.Joint)
+			return nil, true, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// reveal gives the seat's part, but only under the server's signature over a
+// ledger in which this device has found its own anchors before the closing.
+func (w *watcher) reveal(ctx context.Context, closed int64, m int) error {
+	if slices.Contains(w.answered, fmt.Sprint("x", m)) {
+		return nil
+	}
+	if !w.own {
+		return errors.New("the seats are closed, but your anchors are not among them: nothing is revealed")
+	}
+	if err := w.receipt(ctx, closed); err != nil {
+		return err
+	}
+	x, err := w.element(m)
+	if err != nil {
+		return err
+	}
+	if _, err := w.client.command(ctx, w.seat.Campaign, "seat.reveal", map[string]any{"lane": w.seat.Lane, "m": m, "x": x}); err != nil {
+		return err
+	}
+	fmt.Fprintf(w.out, "revealed element %d of the witness chain\n", m)
+	return w.seat.save()
+}
+
+// receipt holds the server to the ledger that this device has read.
+func (w *watcher) receipt(ctx context.Context, n int64) error {
+	checkpoint, err := w.client.text(ctx, fmt.Sprintf("/v1/campaigns/%s/checkpoint?size=%d", w.seat.Campaign, w.frontier.Size()))
+	if err != nil {
+		return err
+	}
+	head, err := merkle.Open(checkpoint, w.seat.VKey)
+	if err != nil {
+		return err
+	}
+	if head.Size != w.frontier.Size() || head.Root != w.frontier.Root() || n >= head.Size {
+		return fmt.Errorf(fork, w.frontier.Size(), "its signature is over other records than it showed")
+	}
+	return w.seat.catchUp(ctx, w.client, w.seat.Campaign)
+}
+
+func (w *watcher) element(m int) (dice.Seed, error) {
+	chain, err := dice.NewChain(w.seat.X, w.seat.N)
+	if err != nil {
+		return dice.Seed{}, err
+	}
+	return chain.Link(m)
+}
+
+// witness answers for a declared roll.
+func (w *watcher) witness(ctx context.Context, declared int64, m int, purpose string) error {
+	if slices.Contains(w.answered, fmt.Sprint("roll ", declared)) {
+		return nil
+	}
+	if err := w.receipt(ctx, declared); err != nil {
+		return err
+	}
+	x, err := w.element(m)
+	if err != nil {
+		return err
+	}
+	if _, err := w.client.command(ctx, w.seat.Campaign, "roll.witness", map[string]any{"declared": declared, "w": x}); err != nil {
+		var p *problem
+		if errors.As(err, &p) && p.Status == http.StatusUnprocessableEntity {
+			return nil // somebody was faster, or it was taken back
+		}
+		return err
+	}
+	fmt.Fprintf(w.out, "witnessed roll %d %s\n", declared, printable(purpose))
+	return w.seat.save()
+}
+
+func rollCommand() *cobra.Command {
+	var remote remoteFlags
+	var path, purpose string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "roll CAMPAIGN EXPRESSION",
+		Short: "Roll dice in a running session, with your own chains if you hold them",
+		Example: `  tallystick roll 0192f1c0-… 3d6kh2+1 --token-file anna.token
+  tallystick roll 0192f1c0-… 1d20 --token-file anna.token --seat anna.seat`,
+		Args: exactly(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := remote.client()
+			if err != nil {
+				return err
+			}
+			a, err := rollDice(cmd.Context(), c, args[0], args[1], purpose, path)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s\n", a.Records[len(a.Records)-1])
+				return nil
+			}
+			return newTranscript(cmd.OutOrStdout()).tell(a.Records)
+		},
+	}
+	remote.add(cmd)
+	cmd.Flags().StringVar(&path, "seat", "", "file with your chains")
+	cmd.Flags().StringVar(&purpose, "purpose", "", "what it is for")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the record")
+	return cmd
+}
+
+// rollDice rolls and, with a seat file, checks the dice and the ledger before
+// anything is believed.
+func rollDice(ctx context.Context, c *client, campaign, expression, purpose, path string) (answer, error) {
+	data := map[string]any{"expression": expression}
+	if purpose != "" {
+		data["purpose"] = purpose
+	}
+	if path == "" {
+		return c.command(ctx, campaign, "roll", data)
+	}
+	s, err := loadSeat(path)
+	if err != nil {
+		return answer{}, err
+	}
+	lane, err := s.laneState(ctx, c)
+	if err != nil {
+		return answer{}, err
+	}
+	i := lane.Used + 1
+	roller, err := dice.NewChain(s.C, s.N)
+	if err != nil {
+		return answer{}, err
+	}
+	link, err := roller.Link(i)
+	if err != nil {
+		return answer{}, err
+	}
+	key, err := uuid.NewV7()
+	if err != nil {
+		return answer{}, err
+	}
+	body := map[string]any{"type": "roll", "data": data, "seat": events.Seat{Lane: s.Lane, I: i, C: link.String()}}
+	header := http.Header{"Idempotency-Key": {key.String()}, "Ledger-Size": {fmt.Sprint(s.size())}}
+	var a answer
+	if err := c.call(ctx, http.MethodPost, "/v1/campaigns/"+campaign+"/commands", body, header, &a); err != nil {
+		return a, err
+	}
+	if err := s.check(a); err != nil {
+		return a, err
+	}
+	if err := checkDice(lane, a, i, link); err != nil {
+		return a, fmt.Errorf("THE DICE DO NOT FOLLOW from the seeds: %w", err)
+	}
+	return a, s.save()
+}
+
+// laneState is where a seat's lane stands, read from the ledger.
+func (s *seatFile) laneState(ctx context.Context, c *client) (*rules.Lane, error) {
+	in, err := c.stream(ctx, "/v1/campaigns/"+s.Campaign+"/ledger")
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	lane := &rules.Lane{Name: s.Lane}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, events.MaxRecord+1)
+	for lines.Scan() {
+		rec, err := events.Parse(lines.Bytes())
+		if err != nil {
+			return nil, err
+		}
+		if err := s.note(lane, rec); err != nil {
+			return nil, err
+		}
+	}
+	if lines.Err() == nil && !lane.Sealed {
+		return nil, errors.New("the seats of this session are not sealed yet")
+	}
+	return lane, lines.Err()
+}
+
+// note takes what a record says of the seat's lane.
+func (s *seatFile) note(lane *rules.Lane, rec events.Record) error {
+	e, err := events.Core().Decode(rec)
+	if err != nil {
+		return nil // a system's own event
+	}
+	switch e := e.(type) {
+	case *events.SeatTaken:
+		if e.Session == s.Session && e.Lane == s.Lane {
+			lane.Seating = e.Seating
+			lane.Last, err = dice.ParseSeed(e.S0)
+		}
+	case *events.SeatingSealed:
+		if e.Session == s.Session && e.Seating == lane.Seating {
+			lane.Sealed = true
+			lane.Joint, err = dice.ParseSeed(e.Joint)
+		}
+	case *events.RollMade:
+		if e.Session == s.Session && e.Lane == s.Lane {
+			lane.Used = e.I
+			lane.Last, err = dice.ParseSeed(e.S)
+		}
+	}
+	return err
+}
+
+// checkDice holds the dice of an answer against the lane's chain, the joint
+// seed and the link that was sent.
+func checkDice(lane *rules.Lane, a answer, i int, link dice.Seed) error {
+	for _, line := range a.Records {
+		rec, err := events.Parse(line)
+		if err != nil {
+			return err
+		}
+		if rec.Type != "roll.made" {
+			continue
+		}
+		var roll events.RollMade
+		if err := json.Unmarshal(rec.Data, &roll); err != nil {
+			return err
+		}
+		seed, err := dice.ParseSeed(roll.S)
+		switch {
+		case err != nil:
+			return err
+		case roll.Lane != lane.Name || roll.I != i || roll.C != link.String():
+			return errors.New("it is another roll than the one that was due")
+		case seed.Next() != lane.Last:
+			return errors.New("the server's seed is not the one it had promised")
+		}
+		stream := dice.NewStream(seed, lane.Joint, roll.Lane, roll.I, roll.C, dice.Absent)
+		for k, d := range roll.Draws {
+			if d[0] < 1 || stream.Die(d[0]) != d[1] {
+				return fmt.Errorf("die %d", k+1)
+			}
+		}
+		return nil
+	}
+	return errors.New("the answer holds no roll")
+}
