@@ -51,7 +51,6 @@ type problemInput struct {
 
 func (s *Server) pageRoutes() {
 	html := content("text/html")
-	handle(s, route{Method: http.MethodGet, Path: "/", ID: "home", Summary: "What this is", Content: html}, s.home)
 	handle(s, route{Method: http.MethodGet, Path: "/docs", ID: "docs", Summary: "This API as a page", Content: html},
 		func(context.Context, *struct{}) (*pageOutput, error) { return htmlPage(s.docs), nil })
 	handle(s, route{Method: http.MethodGet, Path: "/openapi.json", ID: "openapi", Summary: "This API as an OpenAPI 3.1 document", Content: content("application/openapi+json")},
@@ -67,11 +66,6 @@ func (s *Server) pageRoutes() {
 			body, err := render("problem", kinds[i])
 			return htmlPage(body), err
 		})
-}
-
-func (s *Server) home(context.Context, *struct{}) (*pageOutput, error) {
-	body, err := render("home", s.cfg.Version)
-	return htmlPage(body), err
 }
 
 func render(name string, data any) ([]byte, error) {

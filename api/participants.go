@@ -33,6 +33,9 @@ type removeInput struct {
 func (s *Server) participantRoutes() {
 	const path = "/v1/campaigns/{campaign}/participants"
 	handle(s, route{
+		Method: http.MethodGet, Path: "/v1/me", ID: "get-me", Summary: "Whom the token stands for", Access: signedIn,
+	}, s.me)
+	handle(s, route{
 		Method: http.MethodGet, Path: path, ID: "list-participants", Summary: "List who takes part", Access: reader,
 	}, func(ctx context.Context, in *listInput) (out *output[projections.Page[projections.Participant]], err error) {
 		err = s.view(ctx, in.Campaign, func(v *projections.Views) error {
@@ -56,6 +59,19 @@ func (s *Server) participantRoutes() {
 		Doc:    "The one before ends. A game master does it for everybody, the others for themselves. Nothing is stored in the ledger.",
 		Access: member, Status: http.StatusCreated,
 	}, s.rotateToken)
+}
+
+// Me is whom a token stands for.
+type Me struct {
+	Admin    bool   `json:"admin" doc:"it is the admin token of the server"`
+	Campaign string `json:"campaign,omitzero" doc:"id of the campaign that it is for"`
+	Handle   string `json:"handle,omitzero"`
+	Role     string `json:"role,omitzero" enum:"gm,player,spectator"`
+}
+
+func (s *Server) me(ctx context.Context, _ *struct{}) (*output[Me], error) {
+	who := callerOf(ctx)
+	return answer(Me{Admin: who.Admin, Campaign: who.Campaign, Handle: who.Handle, Role: who.Role}), nil
 }
 
 func (s *Server) addParticipant(ctx context.Context, in *addInput) (*output[NewToken], error) {

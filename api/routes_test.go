@@ -39,27 +39,28 @@ func TestAccess(t *testing.T) {
 	rows := map[string][]string{
 		"GET /": everybody, "GET /docs": everybody, "GET /openapi.json": everybody, "GET /healthz": everybody,
 		"GET /readyz": everybody, "GET /v1/systems": everybody, "GET /v1/systems/{system}": everybody, "GET /problems/{slug}": everybody,
-		"POST /v1/campaigns":                                           {no, no, never, never, never, never, ""},
-		"GET /v1/campaigns":                                            {no, no, "", "", "", "", ""},
-		"GET /v1/campaigns/{campaign}":                                 readers,
-		"POST /v1/campaigns/{campaign}/commands":                       {no, no, "", never, "", lost, never},
-		"GET /v1/campaigns/{campaign}/events":                          readers,
-		"GET /v1/campaigns/{campaign}/characters":                      readers,
-		"GET /v1/campaigns/{campaign}/characters/{character}":          readers,
-		"GET /v1/campaigns/{campaign}/characters/{character}/timeline": readers,
-		"GET /v1/campaigns/{campaign}/sessions":                        readers,
-		"GET /v1/campaigns/{campaign}/sessions/{session}":              readers,
-		"GET /v1/campaigns/{campaign}/sessions/{session}/replay":       readers,
-		"GET /v1/campaigns/{campaign}/rolls":                           readers,
-		"GET /v1/campaigns/{campaign}/rolls/{n}":                       readers,
-		"GET /v1/campaigns/{campaign}/checkpoint":                      readers,
-		"GET /v1/campaigns/{campaign}/proofs/inclusion":                readers,
-		"GET /v1/campaigns/{campaign}/proofs/consistency":              readers,
-		"GET /v1/campaigns/{campaign}/ledger":                          readers,
-		"GET /v1/campaigns/{campaign}/participants":                    readers,
-		"POST /v1/campaigns/{campaign}/participants":                   gms,
-		"DELETE /v1/campaigns/{campaign}/participants/{handle}":        gms,
-		"POST /v1/campaigns/{campaign}/participants/{handle}/token":    gms,
+		"POST /v1/campaigns":                                            {no, no, never, never, never, never, ""},
+		"GET /v1/campaigns":                                             {no, no, "", "", "", "", ""},
+		"GET /v1/campaigns/{campaign}":                                  readers,
+		"POST /v1/campaigns/{campaign}/commands":                        {no, no, "", never, "", lost, never},
+		"GET /v1/campaigns/{campaign}/events":                           readers,
+		"GET /v1/campaigns/{campaign}/characters":                       readers,
+		"GET /v1/campaigns/{campaign}/characters/{character}":           readers,
+		"GET /v1/campaigns/{campaign}/characters/{character}/timeline":  readers,
+		"GET /v1/campaigns/{campaign}/characters/{character}/prognosis": readers,
+		"GET /v1/campaigns/{campaign}/sessions":                         readers,
+		"GET /v1/campaigns/{campaign}/sessions/{session}":               readers,
+		"GET /v1/campaigns/{campaign}/sessions/{session}/replay":        readers,
+		"GET /v1/campaigns/{campaign}/rolls":                            readers,
+		"GET /v1/campaigns/{campaign}/rolls/{n}":                        readers,
+		"GET /v1/campaigns/{campaign}/checkpoint":                       readers,
+		"GET /v1/campaigns/{campaign}/proofs/inclusion":                 readers,
+		"GET /v1/campaigns/{campaign}/proofs/consistency":               readers,
+		"GET /v1/campaigns/{campaign}/ledger":                           readers,
+		"GET /v1/campaigns/{campaign}/participants":                     readers,
+		"POST /v1/campaigns/{campaign}/participants":                    gms,
+		"DELETE /v1/campaigns/{campaign}/participants/{handle}":         gms,
+		"POST /v1/campaigns/{campaign}/participants/{handle}/token":     gms,
 	}
 	bodies := map[string]string{
 		"POST /v1/campaigns":                         `{"name":"x","system":"toy"}`,
@@ -669,7 +670,7 @@ func TestClash(t *testing.T) {
 // Pages need nothing from elsewhere, and every problem's type leads to one.
 func TestPages(t *testing.T) {
 	n := start(t, journal.NewMemory(1))
-	for _, path := range []string{"/", "/docs"} {
+	for _, path := range []string{"/docs"} {
 		r := n.get(path, "")
 		body := string(r.body)
 		if r.StatusCode != 200 || r.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(body, "/openapi.json") {

@@ -133,12 +133,14 @@ func (s *Server) routes(schemas *schemas) {
 	s.commandRoutes(schemas)
 	s.eventRoutes()
 	s.characterRoutes()
+	s.prognosisRoutes()
 	s.sessionRoutes()
 	s.proofRoutes()
 	s.participantRoutes()
 	s.systemRoutes()
 	s.healthRoutes()
 	s.pageRoutes()
+	s.consoleRoutes()
 }
 
 // Handler is the server without a listener.

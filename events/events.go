@@ -75,6 +75,8 @@ type CampaignCreated struct {
 	Setting jsontext.Value    `json:"setting,omitzero"`
 	GM      string            `json:"gm"`   // handle of the first game master
 	VKey    string            `json:"vkey"` // verifies the campaign's checkpoints
+	// Policy is missing where the campaign has said nothing about it.
+	Policy *Policy `json:"policy,omitzero"`
 }
 
 // SettingDefined replaces what the campaign defines itself, in the terms of
@@ -369,6 +371,7 @@ func Core() Registry {
 		"note.added":         func() Event { return new(NoteAdded) },
 	}
 	r.Add(fairness())
+	r.Add(disputes())
 	return r
 }
 

@@ -18,6 +18,7 @@ type Campaign struct {
 	Options      map[string]string `json:"options" doc:"every option of the rules and its value"`
 	Setting      jsontext.Value    `json:"setting,omitzero" doc:"what the campaign defines itself, in the terms of its rules"`
 	GM           string            `json:"gm" doc:"handle of the first game master"`
+	Policy       events.Policy     `json:"policy" doc:"fixed when the campaign was created"`
 	VKey         string            `json:"vkey" doc:"verifies the campaign's checkpoints"`
 	CreatedAt    string            `json:"created_at" doc:"wall clock, UTC"`
 	LastAt       string            `json:"last_at" doc:"wall clock of the last record, UTC"`
@@ -42,6 +43,11 @@ type Counts struct {
 	Characters int   `json:"characters" doc:"also the dead and the retired"`
 	Rolls      int   `json:"rolls" doc:"from the ledger's dice"`
 	TypedIn    int   `json:"typed_in" doc:"thrown on a real table and typed in"`
+	Disputes   int   `json:"disputes"`
+	Unruled    int   `json:"unruled" doc:"disputes that are still open"`
+	Overrides  int   `json:"overrides" doc:"the game master's own words on rolls, also the sealed ones"`
+	Sealed     int   `json:"sealed" doc:"of them: shown later"`
+	Corrected  int   `json:"corrected" doc:"commands that are taken back"`
 }
 
 // Participant is somebody who takes part.
@@ -63,6 +69,7 @@ func (v *Views) Campaign() Campaign {
 		Records: v.next, Sessions: len(v.sessions), Characters: len(v.order),
 		Rolls: len(v.rolls) - v.typedIn, TypedIn: v.typedIn,
 	}
+	v.table.count(&c.Counts)
 	return c
 }
 
@@ -75,6 +82,10 @@ func (v *Views) created(rec events.Record, e *events.CampaignCreated) {
 	c := &v.campaign
 	c.Name, c.System, c.Edition, c.Options, c.Setting = e.Name, e.System, e.Edition, e.Options, e.Setting
 	c.GM, c.VKey, c.CreatedAt = e.GM, e.VKey, rec.At
+	c.Policy = events.Policy{Overrides: "shown"} // where nothing was said
+	if e.Policy != nil {
+		c.Policy = *e.Policy
+	}
 }
 
 func (v *Views) participant(handle string) (int, bool) {

@@ -71,6 +71,11 @@ func (v *Views) happened(rec events.Record, e events.CharacterEvent) {
 		c.Sheet = e.Sheet
 	case *events.CharacterRetired:
 		c.Retired = true
+	case *events.CharacterRestored:
+		c.Retired = e.Retired
+		if e.Sheet != nil {
+			c.Sheet = e.Sheet
+		}
 	}
 	if after := e.Of().After; after != nil {
 		c.stand(*after, v.word)

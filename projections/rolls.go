@@ -24,6 +24,7 @@ type RollEntry struct {
 	Source      string         `json:"source" enum:"ledger,physical"`
 	Character   string         `json:"character,omitzero" doc:"who rolled first in it"`
 	Visibility  jsontext.Value `json:"visibility,omitzero" doc:"as the command asked for"`
+	Marks
 }
 
 // Roll is a roll with everything that was recorded of it.
@@ -35,6 +36,7 @@ type Roll struct {
 	Session     string         `json:"session"`
 	Visibility  jsontext.Value `json:"visibility,omitzero" doc:"as the command asked for"`
 	Roll        jsontext.Value `json:"roll" doc:"the data of roll.made, as stored"`
+	Marks
 }
 
 // NewRoll puts an entry and its record together.
@@ -45,7 +47,7 @@ func NewRoll(entry RollEntry, rec events.Record) (Roll, error) {
 	return Roll{
 		Moment: Moment{N: rec.N, At: rec.At, Clock: rec.Clock},
 		By:     rec.By, Command: rec.Cmd.ID, CommandType: entry.CommandType,
-		Session: entry.Session, Visibility: entry.Visibility, Roll: rec.Data,
+		Session: entry.Session, Visibility: entry.Visibility, Roll: rec.Data, Marks: entry.Marks,
 	}, nil
 }
 
@@ -62,7 +64,7 @@ func (v *Views) Rolls(from int64, limit int, keep func(RollEntry) bool) Page[Rol
 			page.Next = &n
 			break
 		}
-		page.Items = append(page.Items, r)
+		page.Items = append(page.Items, v.marked(r))
 	}
 	return page
 }
@@ -73,7 +75,12 @@ func (v *Views) Roll(n int64) (RollEntry, bool) {
 	if i == len(v.rolls) || v.rolls[i].N != n {
 		return RollEntry{}, false
 	}
-	return v.rolls[i], true
+	return v.marked(v.rolls[i]), true
+}
+
+func (v *Views) marked(r RollEntry) RollEntry {
+	r.Marks = v.table.marks(r.N)
+	return r
 }
 
 func (v *Views) rollIndex(n int64) int {

@@ -29,6 +29,7 @@ type TimelineItem struct {
 	Outcome   string `json:"outcome,omitzero" doc:"of a treatment, in the words of the rules"`
 	Rule      string `json:"rule,omitzero" doc:"that made it so"`
 	Roll      int64  `json:"roll,omitzero" doc:"record of the roll it follows from"`
+	Marks
 }
 
 // Wound is one wound of a character.
@@ -39,6 +40,7 @@ type Wound struct {
 	Cause  string `json:"cause"`
 	N      int64  `json:"n" doc:"record in the campaign"`
 	Clock  int64  `json:"clock" doc:"game seconds"`
+	Marks
 }
 
 // Timeline returns up to limit events about a character from record from on; a
@@ -55,10 +57,20 @@ func (v *Views) Timeline(id string, from int64, limit int) (Timeline, bool) {
 		n := items[limit].N
 		items, next = items[:limit], &n
 	}
+	items, wounds := items[:len(items):len(items)], append([]Wound{}, c.wounds...)
+	if !v.table.quiet() {
+		items = append([]TimelineItem{}, items...)
+		for i := range items {
+			items[i].Marks = v.table.marks(items[i].N)
+		}
+		for i := range wounds {
+			wounds[i].Marks = v.table.marks(wounds[i].N)
+		}
+	}
 	return Timeline{
 		Character: id,
-		Page:      Page[TimelineItem]{Items: items[:len(items):len(items)], Next: next},
-		Wounds:    append([]Wound{}, c.wounds...),
+		Page:      Page[TimelineItem]{Items: items, Next: next},
+		Wounds:    wounds,
 		AsOf:      v.next - 1,
 	}, true
 }
@@ -88,6 +100,8 @@ func (v *Views) describe(c *character, item *TimelineItem, e events.CharacterEve
 		item.Cause = e.Reason
 	case *events.CharacterRetired:
 		item.Cause = e.Reason
+	case *events.CharacterRestored:
+		item.Cause = e.Why
 	case *events.CharacterDied:
 		item.Cause, item.Rule = v.word(e.Cause), v.word(e.Rule)
 	case *events.WoundInflicted:

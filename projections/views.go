@@ -51,6 +51,7 @@ type Views struct {
 	sessions     []*session
 	open         *session
 	rolls        []RollEntry
+	table        table
 	typedIn      int
 }
 
@@ -82,7 +83,9 @@ func (v *Views) Apply(rec events.Record) error {
 	if v.at != rec.At {
 		v.at = rec.At
 	}
-	v.clock = max(v.clock, rec.Clock)
+	if v.clock < rec.Clock || rec.Type == "correction.made" { // by which alone game time may run back
+		v.clock = rec.Clock
+	}
 	v.command.follow(rec, v.word)
 	v.apply(rec, e)
 	v.next++
@@ -137,6 +140,18 @@ func (v *Views) consistent(e events.Event) error {
 		return v.inSession(e.Session)
 	case *events.RollMade:
 		return v.inSession(e.Session)
+	case *events.DisputeRuled:
+		if v.table.dispute(e.Dispute) < 0 {
+			return fmt.Errorf("dispute %s is not known", e.Dispute)
+		}
+	case *events.RulingOpened:
+		if v.table.sealed(e.Sealed) < 0 {
+			return fmt.Errorf("record %d is no ruling that is sealed", e.Sealed)
+		}
+	case *events.CorrectionContinued:
+		if c := v.table.corrections; len(c) == 0 || c[len(c)-1].Command != e.Command {
+			return fmt.Errorf("no correction of command %s goes on here", e.Command)
+		}
 	case *events.CharacterCreated:
 		if v.characters[e.Character] != nil {
 			return fmt.Errorf("character %s was created before", e.Character)
@@ -185,6 +200,20 @@ func (v *Views) apply(rec events.Record, e events.Event) {
 		v.open.seal(e)
 	case *events.RollMade:
 		v.rolled(rec, e)
+	case *events.DisputeOpened:
+		v.table.disputed(v, rec, e)
+	case *events.DisputeRuled:
+		v.table.ruled(v, rec, e)
+	case *events.RulingMade:
+		v.table.overridden(v, rec, e)
+	case *events.RulingSealed:
+		v.table.overrides = append(v.table.overrides, Override{Moment: v.moment(rec), By: v.word(rec.By), Sealed: true})
+	case *events.RulingOpened:
+		v.table.shown(rec, e)
+	case *events.CorrectionMade:
+		v.table.corrected(v, rec, e)
+	case *events.CorrectionContinued:
+		v.table.continued(rec, e)
 	case events.CharacterEvent:
 		v.happened(rec, e)
 	}

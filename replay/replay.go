@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"tallystick/events"
 	"tallystick/rules"
@@ -47,6 +48,13 @@ func (u *Unusable) Unwrap() error { return u.Err }
 
 // A Replayer decides one campaign again, commit by commit.
 type Replayer struct {
+	// History reads the campaign's commits once more, as far as they have been
+	// replayed: a correction is decided by them. Without it the replayer keeps
+	// up to MaxKept bytes of them itself.
+	History History
+
+	kept     [][]byte
+	size     int
 	library  rules.Library
 	campaign *rules.Campaign
 	commands int64
@@ -78,9 +86,13 @@ func (r *Replayer) Commit(payload []byte) error {
 	}
 	first := recs[0]
 	if r.campaign == nil {
-		r.campaign = rules.NewCampaign(first.Campaign, r.library)
+		library, err := LibraryOf(r.library, first)
+		if err != nil {
+			return &Unusable{N: first.N, Err: err}
+		}
+		r.campaign = rules.NewCampaign(first.Campaign, library)
 	}
-	cmd := rules.Command{ID: first.Cmd.ID, By: first.By, Type: first.Cmd.Type, Data: first.Cmd.Data, Dice: first.Cmd.Dice}
+	cmd := rules.Command{ID: first.Cmd.ID, By: first.By, Type: first.Cmd.Type, Data: first.Cmd.Data, Dice: first.Cmd.Dice, Seat: first.Cmd.Seat}
 	if err := r.decide(r.campaign, cmd, first, recs, payload); err != nil {
 		return err
 	}
@@ -88,21 +100,65 @@ func (r *Replayer) Commit(payload []byte) error {
 		return &Unusable{N: first.N, Err: err}
 	}
 	r.commands++
+	r.remember(payload)
 	return nil
+}
+
+// MaxKept is how many bytes of commits a Replayer without a History keeps.
+const MaxKept = 64 << 20
+
+func (r *Replayer) remember(payload []byte) {
+	switch r.size += len(payload); {
+	case r.History != nil:
+	case r.size > MaxKept:
+		r.kept = nil
+	default:
+		r.kept = append(r.kept, bytes.Clone(payload))
+	}
+}
+
+func (r *Replayer) remembered(each func(payload []byte) error) error {
+	if r.size > MaxKept {
+		return fmt.Errorf("%w: there are more than %d bytes of them, and they cannot be read again", rules.ErrNoHistory, MaxKept)
+	}
+	for _, payload := range r.kept {
+		if err := each(payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Again is the history of an export that can be read at any place: its first
+// records, as many bytes as there are.
+func Again(in io.ReaderAt, bytes int64) History {
+	return func(each func(payload []byte) error) error {
+		if err := Commits(io.NewSectionReader(in, 0, bytes), each); err != nil {
+			if errors.As(err, new(*Unusable)) {
+				return fmt.Errorf("%w: %w", rules.ErrNoHistory, err)
+			}
+			return err
+		}
+		return nil
+	}
 }
 
 func (r *Replayer) decide(c *rules.Campaign, cmd rules.Command, first events.Record, recs []events.Record, payload []byte) error {
 	if first.Campaign != c.ID || first.N != c.Next {
 		return &Unusable{N: first.N, Err: fmt.Errorf("record %d of campaign %s is due", c.Next, c.ID)}
 	}
-	source, err := recorded(recs)
+	source, err := recorded(c, recs)
 	if err != nil {
 		return &Unusable{N: first.N, Err: err}
+	}
+	source.history = r.History
+	if source.history == nil {
+		source.history = r.remembered
 	}
 	facts, err := rules.Decide(c, cmd, source)
 	var missing *rules.MissingEdition
 	switch {
-	case errors.As(err, &missing):
+	case errors.As(err, &missing), errors.Is(err, rules.ErrNoHistory):
 		return &Unusable{N: first.N, Err: err}
 	case err != nil:
 		return &Divergence{Campaign: c.ID, N: first.N, Field: "cmd", Stored: first.Cmd.Type + " was executed", Decided: err.Error()}
@@ -122,13 +178,18 @@ func (r *Replayer) decide(c *rules.Campaign, cmd rules.Command, first events.Rec
 type seeds struct {
 	anchors map[string]dice.Seed // by lane
 	links   map[string]dice.Seed // by lane and index
+	history History
 }
 
-func recorded(recs []events.Record) (*seeds, error) {
+// Correct implements rules.Histories.
+func (s *seeds) Correct(c *rules.Campaign, x rules.Correction) (*rules.Difference, error) {
+	return Correct(s.history, c, x)
+}
+
+func recorded(c *rules.Campaign, recs []events.Record) (*seeds, error) {
 	s := &seeds{anchors: map[string]dice.Seed{}, links: map[string]dice.Seed{}}
-	core := events.Core()
 	for _, rec := range recs {
-		if rec.Type != "seat.taken" && rec.Type != "roll.made" {
+		if !slices.Contains(seeded, rec.Type) {
 			continue
 		}
 		e, err := core.Decode(rec)
@@ -140,16 +201,34 @@ func recorded(recs []events.Record) (*seeds, error) {
 			if s.anchors[e.Lane], err = dice.ParseSeed(e.S0); err != nil {
 				return nil, fmt.Errorf("record %d: s0: %w", rec.N, err)
 			}
+			continue
 		case *events.RollMade:
-			if e.Source != rules.SourceLedger {
-				continue
+			err = s.link(e.Source, e.Lane, e.I, e.S)
+		case *events.RollResolved:
+			err = s.link(e.Source, e.Lane, e.I, e.S)
+		case *events.RollVoided:
+			if c.Session != nil && c.Session.Declared != nil {
+				err = s.link(rules.SourceLedger, c.Session.Declared.Lane, c.Session.Declared.I, e.S)
 			}
-			if s.links[linkKey(e.Lane, e.I)], err = dice.ParseSeed(e.S); err != nil {
-				return nil, fmt.Errorf("record %d: s: %w", rec.N, err)
-			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("record %d: s: %w", rec.N, err)
 		}
 	}
 	return s, nil
+}
+
+// seeded are the events that show a part of the server's chains.
+var (
+	seeded = []string{"seat.taken", "roll.made", "roll.resolved", "roll.voided"}
+	core   = events.Core()
+)
+
+func (s *seeds) link(source, lane string, i int, seed string) (err error) {
+	if source == rules.SourceLedger {
+		s.links[linkKey(lane, i)], err = dice.ParseSeed(seed)
+	}
+	return err
 }
 
 func linkKey(lane string, i int) string { return fmt.Sprintf("%s %d", lane, i) }

@@ -181,6 +181,9 @@ func (t *Turn) agenda() agenda {
 func (t *Turn) tick(next dueTick, to int64) error {
 	t.c.Clock = max(t.c.Clock, next.Due)
 	t.begin(SystemPrincipal)
+	if t.again != nil {
+		t.scope.given = t.again.Tick(next.character, next.Tick)
+	}
 	before := len(t.facts)
 	ch, _ := t.c.Character(next.character)
 	t.c.Book.DecideTick(t, ch, next.Tick)
@@ -188,7 +191,7 @@ func (t *Turn) tick(next dueTick, to int64) error {
 		panic("rules: a tick of " + next.character + " made no event")
 	}
 	t.end()
-	if t.err != nil {
+	if t.err != nil || t.again != nil {
 		return t.err
 	}
 	for i := before; i < len(t.facts); i++ {
@@ -206,6 +209,9 @@ const recordOverhead = 400
 // full reports whether one more tick might not fit into the commit: room is
 // kept for a tick's roll, its consequences, a renewal of the lane and the end.
 func (t *Turn) full() bool {
+	if t.again != nil {
+		return false // it is not stored
+	}
 	return len(t.facts) > events.MaxCommitEvents-32 || t.bytes > events.MaxCommitBytes-64<<10
 }
 

@@ -156,6 +156,7 @@ type Pending struct {
 type Known struct {
 	By          string
 	First, Last int64 // its records
+	Type        string
 	fingerprint [16]byte
 }
 
@@ -177,7 +178,9 @@ type Campaign struct {
 	characters   map[string]*Character
 	order        []string // character ids, ascending
 	known        map[string]Known
-	sealed       map[int64]Sealed // secret rolls and targets that are not opened
+	sealed       map[int64]Sealed // secret rolls, targets and rulings that are not opened
+	disputes     map[string]Dispute
+	corrections  []Correction
 	// over holds the characters that a turn has changed, so that deciding
 	// leaves the campaign as it was; nil outside a turn.
 	over map[string]*Character
@@ -188,6 +191,7 @@ func NewCampaign(id string, library Library) *Campaign {
 	return &Campaign{
 		ID: id, library: library,
 		participants: map[string]Participant{}, characters: map[string]*Character{}, known: map[string]Known{}, sealed: map[int64]Sealed{},
+		disputes: map[string]Dispute{},
 	}
 }
 
@@ -256,7 +260,7 @@ func (c *Campaign) ApplyCommit(recs []events.Record) error {
 			return fmt.Errorf("record %d stands where record %d is due", rec.N, c.Next)
 		case rec.At < c.LastAt:
 			return fmt.Errorf("record %d: its time %s runs back behind %s", rec.N, rec.At, c.LastAt)
-		case rec.Clock < c.Clock:
+		case rec.Clock < c.Clock && rec.Type != "correction.made":
 			return fmt.Errorf("record %d: game time %d runs back behind %d", rec.N, rec.Clock, c.Clock)
 		}
 		registry, err := c.registry(rec)
@@ -267,7 +271,7 @@ func (c *Campaign) ApplyCommit(recs []events.Record) error {
 		if err != nil {
 			return err
 		}
-		if err := c.apply(rec.Clock, e); err != nil {
+		if err := c.applyFrom(rec.Cmd.ID, rec.By, rec.Clock, e); err != nil {
 			return fmt.Errorf("record %d: %s: %w", rec.N, rec.Type, err)
 		}
 		c.Next, c.LastAt = rec.N+1, rec.At
@@ -282,7 +286,7 @@ func (c *Campaign) ApplyCommit(recs []events.Record) error {
 // ApplyCommit without the way over bytes.
 func (c *Campaign) ApplyFacts(h events.Head, facts []events.Fact) error {
 	for _, f := range facts {
-		if err := c.apply(f.Clock, f.Event); err != nil {
+		if err := c.applyFrom(h.Cmd.ID, h.By, f.Clock, f.Event); err != nil {
 			return fmt.Errorf("record %d: %s: %w", c.Next, f.Event.Type(), err)
 		}
 		c.Next++
@@ -311,13 +315,33 @@ func (c *Campaign) remember(cmd events.Cmd, by string, first, last int64) {
 			c.known[d.Command] = k
 		}
 	}
-	c.known[cmd.ID] = Known{By: by, First: first, Last: last, fingerprint: fingerprint(cmd)}
+	c.known[cmd.ID] = Known{By: by, First: first, Last: last, Type: c.typeName(cmd.Type), fingerprint: fingerprint(cmd)}
 	if c.Pending != nil {
 		p := *c.Pending
 		p.Command = cmp.Or(p.Command, cmd.ID)
 		p.Parts++
 		c.Pending = &p
 	}
+}
+
+// typeName is the one copy of the name of a command type.
+func (c *Campaign) typeName(typ string) string {
+	if spec, ok := c.Book.specs[typ]; ok {
+		return spec.Type
+	}
+	return typ
+}
+
+// applyFrom is apply for facts that say less than is remembered of them: by
+// which command they came and who gave it.
+func (c *Campaign) applyFrom(command, by string, clock int64, e events.Event) error {
+	switch e := e.(type) {
+	case *events.DisputeOpened:
+		c.disputed(Dispute{ID: e.Dispute, Roll: e.Roll, By: by})
+	case *events.CorrectionMade:
+		c.corrected(command, e)
+	}
+	return c.apply(clock, e)
 }
 
 // apply changes the state by one fact.
@@ -347,6 +371,14 @@ func (c *Campaign) apply(clock int64, e events.Event) error {
 		c.seal(Sealed{Session: e.Session, Seal: e.Seal, Target: true})
 	case *events.TargetOpened:
 		c.unseal(e.Sealed)
+	case *events.RulingSealed:
+		c.seal(Sealed{Session: e.Session, Seal: e.Seal, Ruling: true})
+	case *events.RulingOpened:
+		c.unseal(e.Sealed)
+	case *events.DisputeRuled:
+		return c.ruled(e)
+	case *events.CorrectionMade:
+		c.Clock = clock // the one fact by which game time may run back
 	case *events.ClockAdvancing:
 		c.Pending = &Pending{From: e.From, To: e.To}
 	case *events.ClockAdvanced:
@@ -421,6 +453,12 @@ func (c *Campaign) applyCharacter(e events.CharacterEvent) error {
 		ch.Body = body
 	case *events.CharacterRetired:
 		ch.Retired = true
+	case *events.CharacterRestored:
+		body, err := c.restored(e)
+		if err != nil {
+			return err
+		}
+		ch.Body, ch.Retired = body, e.Retired
 	default:
 		ch.Body = c.Book.Evolve(c.Options, ch.Body, c.Clock, e)
 	}

@@ -36,6 +36,8 @@ const (
 	OwnCharacters
 	// Participants is everybody at the table but spectators.
 	Participants
+	// Table is everybody at the table, spectators too.
+	Table
 	// Program is for commands that only the program itself gives.
 	Program
 )

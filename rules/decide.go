@@ -12,11 +12,16 @@ import (
 // campaign stays as it is. The same campaign, command and chains give the same
 // facts, always.
 func Decide(c *Campaign, cmd Command, chains Chains) ([]events.Fact, error) {
+	return decide(c, cmd, chains, nil)
+}
+
+func decide(c *Campaign, cmd Command, chains Chains, from Otherwise) ([]events.Fact, error) {
 	spec, data, err := c.ready(cmd)
 	if err != nil {
 		return nil, err
 	}
 	t := newTurn(c, cmd, chains)
+	t.otherwise = from
 	t.begin(cmd.By)
 	err = spec.decide(t, data)
 	drawn := t.scope.stream != nil
@@ -56,7 +61,7 @@ func (t *Turn) outcome(err error, drawn bool) ([]events.Fact, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(t.hand) > 0:
+	case len(t.hand) > 0 && t.otherwise == nil:
 		used := len(t.cmd.Dice.Faces) - len(t.hand)
 		return nil, Reject("too_many_dice", "", "%d dice were typed in, but the rules ask for %d", len(t.cmd.Dice.Faces), used).On("dice.faces")
 	case len(t.facts) == 0:
@@ -92,7 +97,7 @@ func (c *Campaign) authorise(spec CommandSpec, cmd Command, data any) error {
 	switch {
 	case !ok:
 		return &Forbidden{Reason: cmd.By + " does not take part in this campaign"}
-	case p.Role == RoleGM:
+	case p.Role == RoleGM, spec.Who == Table:
 		return nil
 	case spec.Who == GMOnly:
 		return &Forbidden{Reason: spec.Type + " is for the game master"}

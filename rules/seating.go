@@ -181,6 +181,10 @@ func (s *Session) made(e *events.RollMade) error {
 		return err
 	}
 	s.Rolls++
+	if e.Source == SourceWhatIf { // shows no link
+		lane.Used = e.I
+		return nil
+	}
 	lane.Used, lane.Known = e.I, e.I
 	if e.C != dice.Absent {
 		lane.CKnown = e.I

@@ -17,7 +17,8 @@ import (
 
 const sealType = "roll.seal"
 
-// Sealed is a secret roll or a hidden target that nobody has opened yet.
+// Sealed is a secret roll, a hidden target or a ruling that nobody has opened
+// yet.
 // Values of it are never changed.
 type Sealed struct {
 	N       int64
@@ -26,6 +27,7 @@ type Sealed struct {
 	Lane    Lane // of a roll
 	I       int  // of a roll
 	Target  bool
+	Ruling  bool
 	Rolls   []Against // the rolls made against a target
 }
 
@@ -157,12 +159,7 @@ func sealRoll(t *Turn, d *RollSeal) error {
 	return nil
 }
 
-func checkSeal(seal string) error {
-	if b, err := hex.DecodeString(seal); err != nil || len(b) != 32 || hex.EncodeToString(b) != seal {
-		return &Invalid{Field: "seal", Reason: "must be 64 lower-case hex digits"}
-	}
-	return nil
-}
+func checkSeal(seal string) error { return checkHex("seal", seal) }
 
 // RollOpen is the data of roll.open. The program adds salt and payload when it
 // keeps them.
@@ -174,7 +171,7 @@ type RollOpen struct {
 
 func openRoll(t *Turn, d *RollOpen) error {
 	s, ok := t.c.sealed[d.Roll]
-	if !ok || s.Target {
+	if !ok || s.Target || s.Ruling {
 		return Reject("not_sealed", "", "record %d is no secret roll that waits to be opened", d.Roll).On("roll")
 	}
 	if err := opens(s, d.Salt, d.Payload); err != nil {

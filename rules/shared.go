@@ -46,6 +46,11 @@ func shared() []CommandSpec {
 		Spec("roll", "Roll dice", "Throws dice in free notation, such as 3d6kh2+1.", OwnCharacters, roll),
 		Spec("clock.advance", "Advance the clock", "Lets game time pass; what falls due is decided on the way.", GMOnly, advance),
 		Spec(resumeType, "Go on with an advance", "Continues an advance of the clock that takes more than one commit.", Program, resume),
+		Spec(disputeType, "Open a dispute", "Puts a record into question: a roll, a wound, a check that fell due. The evidence is frozen with it, and nobody can erase it.", Table, openDispute),
+		Spec("dispute.rule", "Rule on a dispute", "The game master's ruling, with a reason. It stands beside the dispute and beside other rulings on it.", GMOnly, ruleDispute),
+		Spec(rulingType, "Override an outcome", "The game master's own word on a roll, under the policy that the campaign was created with. The dice stay what they are.", GMOnly, makeRuling),
+		Spec(RulingOpenType, "Show a ruling", "Shows a ruling that was sealed when it was made. Closing the session shows all of it.", GMOnly, openRuling),
+		Spec(correctionType, "Take a command back", "Takes a command back with everything that followed from it alone. The original stays visible; later rolls that it had a hand in are listed, never scored again.", GMOnly, makeCorrection),
 		Spec("note.add", "Add a note", "A remark for the record.", Participants, addNote),
 	}
 }
@@ -54,10 +59,12 @@ func shared() []CommandSpec {
 type CampaignCreate struct {
 	Name    string                    `json:"name" minLength:"1" maxLength:"200"`
 	System  string                    `json:"system"`
+	Edition int                       `json:"edition,omitzero" minimum:"0" maximum:"1000000" doc:"of the rules; left out: the newest on board"`
 	Options map[string]jsontext.Value `json:"options,omitzero"`
 	Setting jsontext.Value            `json:"setting,omitzero"`
 	GM      string                    `json:"gm"`
 	VKey    string                    `json:"vkey"`
+	Policy  *events.Policy            `json:"policy,omitzero"`
 }
 
 func createSpec() CommandSpec {
@@ -74,8 +81,11 @@ func createCampaign(t *Turn, d *CampaignCreate) error {
 	if err := CheckHandle(d.GM); err != nil {
 		return &Invalid{Field: "gm", Reason: err.Error()}
 	}
-	book, err := t.c.library.Find(d.System, 0)
-	if err != nil {
+	book, err := t.c.library.Find(d.System, d.Edition)
+	switch {
+	case err != nil && d.Edition != 0:
+		return err // a replay: about rules that are not on board nothing can be said
+	case err != nil:
 		return &Invalid{Field: "system", Reason: fmt.Sprintf("is %q: no such rule system is on board", d.System)}
 	}
 	options, err := Resolve(book, d.Options)
@@ -84,7 +94,7 @@ func createCampaign(t *Turn, d *CampaignCreate) error {
 	}
 	t.Emit(&events.CampaignCreated{
 		Name: d.Name, System: book.Name(), Edition: book.Edition(), Options: options.Values(),
-		Setting: d.Setting, GM: d.GM, VKey: d.VKey,
+		Setting: d.Setting, GM: d.GM, VKey: d.VKey, Policy: d.Policy,
 	})
 	t.Emit(&events.ParticipantJoined{Handle: d.GM, Role: RoleGM})
 	return nil

@@ -13,7 +13,8 @@ import (
 )
 
 // A Body is what a system knows of one character. It is immutable: Evolve
-// returns another one. It marshals to JSON and back through System.NewBody.
+// returns another one. It marshals to JSON and back through System.NewBody,
+// and what it is read back into can stand in its place.
 type Body any
 
 // System is the whole face of a rule set.

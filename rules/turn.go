@@ -39,6 +39,12 @@ type Turn struct {
 	scope  scope
 	// oracle gives the faces when nothing is decided for good: see Branches.
 	oracle func(sides int) int
+	// again gives them when a command is decided again apart from the ledger:
+	// see Alternative.
+	again Recorded
+	// otherwise gives the dice of a decision that is never stored: see
+	// DecideOtherwise.
+	otherwise Otherwise
 }
 
 // scope is what shares one roll of the ledger: a command, or a tick.
@@ -46,7 +52,9 @@ type scope struct {
 	principal string
 	start     int // of its facts
 	before    []events.Fact
-	stream    *dice.Stream
+	shown     []int // before the dice of the stream
+	stream    interface{ Die(sides uint32) uint32 }
+	given     Dice            // of a command that is decided again
 	witness   *witnessed      // of a declared roll
 	call      int64           // n of the hidden target it is made against
 	roll      events.RollMade // with lane, index and seed once a die is drawn
@@ -147,9 +155,11 @@ func (t *Turn) end() {
 	if s.witness != nil {
 		made = &events.RollResolved{Declared: s.witness.declared, RollMade: roll}
 	}
-	if err := t.c.apply(t.c.Clock, made); err != nil {
-		t.err = fmt.Errorf("%s: %w", made.Type(), err)
-		return
+	if t.again == nil {
+		if err := t.c.apply(t.c.Clock, made); err != nil {
+			t.err = fmt.Errorf("%s: %w", made.Type(), err)
+			return
+		}
 	}
 	head := append(s.before, events.Fact{Clock: t.c.Clock, Event: made})
 	t.facts = slices.Insert(t.facts, s.start, head...)
@@ -197,16 +207,26 @@ func (t *Turn) face(sides int) (int, error) {
 	if t.oracle != nil {
 		return t.oracle(sides), nil
 	}
+	if t.again != nil {
+		return t.scope.given.Die(sides)
+	}
 	if t.c.Session == nil {
 		return 0, Reject("no_session", "", "dice are thrown only inside a session: open one first (session.open)")
 	}
-	if t.cmd.Dice != nil {
+	if t.cmd.Dice != nil && (t.otherwise == nil || len(t.hand) > 0) {
 		return t.faceByHand(sides)
 	}
 	if t.scope.stream == nil {
 		if err := t.beginRoll(); err != nil {
 			return 0, err
 		}
+	}
+	if faces := t.scope.shown; len(faces) > 0 {
+		if faces[0] < 1 || faces[0] > sides {
+			return 0, Reject("impossible_face", "", "a die shows %d, but it is a d%d", faces[0], sides).On("dice")
+		}
+		t.scope.shown = faces[1:]
+		return faces[0], nil
 	}
 	return int(t.scope.stream.Die(uint32(sides))), nil
 }
@@ -246,6 +266,12 @@ func (t *Turn) beginRoll() error {
 	}
 	lane := t.c.Session.Lanes[k]
 	i := lane.Used + 1
+	if t.otherwise != nil {
+		taken := t.otherwise.Dice(t.c.Session.ID, lane, i)
+		s.shown, s.stream = taken.Faces, taken.Stream
+		s.roll = events.RollMade{Lane: lane.Name, I: i, S: taken.S, C: taken.C, W: taken.W, Source: taken.Source}
+		return nil
+	}
 	if i > lane.N {
 		return Reject("lane_used_up", "", "the lane %s has no links left: take a new seat (seat.take), or open a new session", lane.Name)
 	}

@@ -159,10 +159,6 @@ func (l *Ledger) Create(ctx context.Context, campaign string, d rules.CampaignCr
 		return Answer{}, err
 	}
 	d.VKey = signer.VKey()
-	data, err := rules.Canonical(&d)
-	if err != nil {
-		return Answer{}, err
-	}
 	e, err := l.load(ctx, campaign)
 	if errors.Is(err, ErrUnknownCampaign) {
 		e, err = l.fresh(campaign)
@@ -171,6 +167,17 @@ func (l *Ledger) Create(ctx context.Context, campaign string, d rules.CampaignCr
 		return Answer{}, err
 	}
 	defer l.release(e)
+	// The edition is part of the command: a campaign keeps the one it opened
+	// with, also when its creation is repeated on a newer program.
+	if e.state.Book != nil {
+		d.Edition = e.state.Created.Edition
+	} else if newest, err := l.cfg.Library.Find(d.System, 0); err == nil {
+		d.Edition = newest.Edition()
+	}
+	data, err := rules.Canonical(&d)
+	if err != nil {
+		return Answer{}, err
+	}
 	return l.execute(ctx, e, rules.Command{ID: campaign, By: d.GM, Type: "campaign.create", Data: data})
 }
 

@@ -30,8 +30,9 @@ var mayImport = map[string][]string{
 	"projections":                  {"events"},
 	"projections/internal/example": {"events"},
 	"projections/feed":             {"events", "events/journal", "projections"},
-	"replay":                       {"events", "events/merkle", "rules", "rules/dice"},
-	"api":                          {"events", "events/journal", "events/merkle", "rules", "rules/dice", "projections", "projections/feed", "replay", "api/ledger"},
+	"replay":                       {"events", "events/merkle", "rules", "rules/dice", "projections"},
+	"api":                          {"events", "events/journal", "events/merkle", "rules", "rules/dice", "projections", "projections/feed", "replay", "api/ledger", "api/console"},
+	"api/console":                  {},
 	"api/ledger":                   {"events", "events/journal", "events/merkle", "rules", "rules/dice"},
 	"cmd/tallystick":               {"*"},
 }

@@ -160,13 +160,13 @@ func printReport(out io.Writer, r *replay.Report) {
 		}
 		fmt.Fprintf(out, "checkpoint %s (%s): the first %d records are the ones it saw\n", c.Name, who, c.Size)
 	}
-	if r.Rules == replay.RulesSame {
+	if r.Commands > 0 {
 		fmt.Fprintf(out, "rules: %d commands decided again by %s edition %d, all the same\n", r.Commands, r.System, r.Edition)
 	}
 	c := r.Rolls
 	fmt.Fprintf(out, "rolls: %d on the ledger's dice (%d witnessed), %d typed in, %d secret ones opened\n", c.Ledger, c.Witnessed, c.TypedIn, c.SecretOpened)
-	fmt.Fprintf(out, "withheld: %d secret rolls and %d targets unopened, %d declared rolls open, %d taken back, %d witnesses passed over\n",
-		c.SecretUnopened, c.TargetsUnopened, c.DeclaredOpen, c.Voided, c.Passed)
+	fmt.Fprintf(out, "withheld: %d secret rolls, %d targets and %d rulings unopened, %d declared rolls open, %d taken back, %d witnesses passed over\n",
+		c.SecretUnopened, c.TargetsUnopened, c.RulingsUnopened, c.DeclaredOpen, c.Voided, c.Passed)
 	session := ""
 	for _, l := range r.Lanes {
 		if l.Session != session {

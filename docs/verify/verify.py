@@ -484,7 +484,7 @@ class Table:
     def check_call(self, data):
         if "call" in data:
             called = self.seals.get(integer(data, "call", 0), {})
-            require(called.get("target"), "the target was not sealed before the roll")
+            require(called.get("kind") == "target", "the target was not sealed before the roll")
 
     def roll_declared(self, record, data):
         session = self.session(record)
@@ -555,15 +555,18 @@ class Table:
 
     def roll_sealed(self, record, data):
         lane = self.session(record).lane(data)
-        self.seals[record["n"]] = {"seal": element(data, "seal"), "lane": lane, "i": lane.take(data),
+        self.seals[record["n"]] = {"kind": "roll", "seal": element(data, "seal"), "lane": lane, "i": lane.take(data),
                                    "session": data["session"], "open": False}
 
     def target_sealed(self, record, data):
-        self.seals[record["n"]] = {"seal": element(data, "seal"), "target": True, "open": False}
+        self.seals[record["n"]] = {"kind": "target", "seal": element(data, "seal"), "open": False}
 
-    def unseal(self, data, target):
+    def ruling_sealed(self, record, data):
+        self.seals[record["n"]] = {"kind": "ruling", "seal": element(data, "seal"), "open": False}
+
+    def unseal(self, data, kind):
         sealed = self.seals.get(integer(data, "sealed", 0))
-        require(sealed and bool(sealed.get("target")) == target, "no seal has this number")
+        require(sealed and sealed["kind"] == kind, "no seal has this number")
         require(not sealed["open"], "opened twice")
         salt, payload = bytes.fromhex(element(data, "salt")), string(data, "payload")
         seal = hmac.new(salt, payload.encode("utf-8"), hashlib.sha256).hexdigest()
@@ -572,13 +575,17 @@ class Table:
         return sealed, strict_json(payload)
 
     def roll_opened(self, record, data):
-        sealed, payload = self.unseal(data, target=False)
+        sealed, payload = self.unseal(data, "roll")
         place = payload.get("session", sealed["session"]), payload.get("lane"), integer(payload, "i", 1)
         require(place == (sealed["session"], sealed["lane"].name, sealed["i"]), "not the roll that was sealed")
         sealed["lane"].check_dice(sealed["i"], payload, "-")
 
     def target_opened(self, record, data):
-        self.unseal(data, target=True)
+        self.unseal(data, "target")
+
+    def ruling_opened(self, record, data):
+        _, payload = self.unseal(data, "ruling")
+        require(all(data.get(key) == value for key, value in payload.items()), "not the ruling that was sealed")
 
     CHECKS = {
         "seat.taken": seat_taken, "seating.closed": seating_closed, "seat.revealed": seat_revealed,
@@ -586,6 +593,7 @@ class Table:
         "roll.resolved": roll_resolved, "roll.passed": roll_passed, "roll.voided": roll_voided,
         "roll.sealed": roll_sealed, "roll.opened": roll_opened,
         "target.sealed": target_sealed, "target.opened": target_opened,
+        "ruling.sealed": ruling_sealed, "ruling.opened": ruling_opened,
     }
 
 

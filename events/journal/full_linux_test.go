@@ -41,7 +41,7 @@ func smallDisk(t *testing.T, size string) (dir string, enlarge func(size string)
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir, enlarge := smallDisk(t, "12m")
-	j, err := Embedded(soon(t), Options{Dir: dir, Partitions: 1, AckWait: 500 * time.Millisecond})
+	j, err := Embedded(soon(t), Options{Dir: dir, Partitions: 1, AckWait: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -971,11 +971,14 @@ func TestCloseLetsAppendsFinish(t *testing.T) {
 	})
 	<-entered
 	group.Go(close_)
-	for {
-		if _, err := j.Append(soon(t), Entry{uuid.NewString(), "new", 0, []byte("x")}); errors.Is(err, ErrClosed) {
-			break
-		}
-		time.Sleep(time.Millisecond)
+	w := j.writer(entry.Campaign)
+	for closed := false; !closed; time.Sleep(time.Millisecond) {
+		w.mu.Lock()
+		closed = w.closed
+		w.mu.Unlock()
+	}
+	if _, err := j.Append(soon(t), Entry{entry.Campaign, "new", 0, []byte("x")}); !errors.Is(err, ErrClosed) {
+		t.Errorf("append after close: got error %v", err)
 	}
 	close(hold)
 	group.Wait()

@@ -166,3 +166,12 @@ func TestSetting(t *testing.T) {
 	g.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"thing":{"name":"door"},"weapon":"club","difficulty":1}`, bob), 10)
 	same(t, "the campaign's club", g.blow().DamageFactor, 99)
 }
+
+// A skill that several disciplines permit takes only one of them (RPGX-90).
+func TestSkillOfSeveralDisciplines(t *testing.T) {
+	g := play(t, "")
+	g.Must("gm", "setting.define", `{"reason":"x","setting":{"disciplines":[{"name":"Paramedic","costs":[4],"permits":["EMT","Emergency Driving"]}]}}`)
+	medic := func(members string) string { return creation("book", sheet(sueStats, `"points":9`, members)) }
+	same(t, "none", g.code("character.create", medic(`"skills":{"EMT":2}`)), "not_permitted")
+	g.Must("gm", "character.create", medic(`"skills":{"EMT":2},"disciplines":[{"name":"Paramedic"}]`))
+}

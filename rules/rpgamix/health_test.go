@@ -209,6 +209,7 @@ func TestStrenuous(t *testing.T) {
 	}{
 		{`"stat":"str"`, []int{9, 8}, "9 awake, 0"},
 		{`"stat":"str"`, []int{4}, "4 unconscious"},
+		{`"stat":"dex"`, []int{4}, "4 unconscious"},
 		{`"stat":"str","strenuous":false`, []int{8}, "0"},
 		{`"stat":"int"`, []int{8}, "0"},
 		{`"stat":"int","strenuous":true`, []int{9, 8}, "9 awake, 0"},

@@ -78,26 +78,26 @@ func (ember) Commands() []rules.CommandSpec {
 }
 func (ember) Create(_ rules.Options, sheet any, _ bool, _ int64) (rules.Body, []string, error) {
 	n := sheet.(*emberSheet).Points
-	return emberBody{Points: n, Max: n}, nil, nil
+	return &emberBody{Points: n, Max: n}, nil, nil
 }
 func (ember) Amend(_ rules.Options, b rules.Body, sheet any, _ int64) (rules.Body, []string, error) {
-	body := b.(emberBody)
+	body := *b.(*emberBody)
 	body.Max = sheet.(*emberSheet).Points
 	body.Points = min(body.Points, body.Max)
-	return body, nil, nil
+	return &body, nil, nil
 }
 func (ember) Evolve(_ rules.Options, b rules.Body, _ int64, e events.Event) rules.Body {
-	body := b.(emberBody)
+	body := *b.(*emberBody)
 	switch e := e.(type) {
 	case *events.TickProcessed:
 		body.Points, body.Ticks = body.Points+e.Change, body.Ticks+1
 	case *events.HealGranted:
 		body.Points = min(body.Max, body.Points+e.Points)
 	}
-	return body
+	return &body
 }
 func (ember) Vitals(_ rules.Options, b rules.Body, _ int64) events.Vitals {
-	body := b.(emberBody)
+	body := b.(*emberBody)
 	v := events.Vitals{Alive: body.Points > 0, Health: events.Health{Points: body.Points, Max: body.Max, Rank: "lit"}}
 	if !v.Alive {
 		v.Health.Rank = "out"
@@ -105,7 +105,7 @@ func (ember) Vitals(_ rules.Options, b rules.Body, _ int64) events.Vitals {
 	return v
 }
 func (ember) NextTick(o rules.Options, b rules.Body) (rules.Tick, bool) {
-	body := b.(emberBody)
+	body := b.(*emberBody)
 	return rules.Tick{Due: int64(body.Ticks+1) * int64(o.Int("ember.interval")), Kind: "burn"}, body.Points > 0
 }
 func (ember) DecideTick(t *rules.Turn, c *rules.Character, tick rules.Tick) {

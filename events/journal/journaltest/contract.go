@@ -567,9 +567,10 @@ func listing(t *testing.T, open Open) {
 // collector is a follower that remembers.
 type collector struct {
 	t       testing.TB
-	mu      sync.Mutex
-	commits []journal.Commit
+	running atomic.Bool
 	arrived chan struct{}
+	mu      sync.Mutex
+	commits []journal.Commit // guarded by mu
 }
 
 func newCollector(t testing.TB) *collector {
@@ -577,10 +578,11 @@ func newCollector(t testing.TB) *collector {
 }
 
 func (f *collector) take(c journal.Commit) {
-	if !f.mu.TryLock() {
+	if !f.running.CompareAndSwap(false, true) {
 		f.t.Error("two calls of a follower at once")
-		f.mu.Lock()
 	}
+	defer f.running.Store(false)
+	f.mu.Lock()
 	f.commits = append(f.commits, c)
 	f.mu.Unlock()
 	select {

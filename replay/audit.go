@@ -1,0 +1,670 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"tallystick/events"
+	"tallystick/projections"
+	"tallystick/rules"
+	"tallystick/rules/dice"
+)
+
+// Kinds of proof of a roll.
+const (
+	ProvedByLedger  = "ledger"    // the dice follow from seeds that were committed to
+	ProvedByWitness = "witnessed" // and from the element of a witness, given after the roll was declared
+	NotProved       = "typed in"  // thrown on a real table: nothing proves them
+	NotShownYet     = "secret"    // sealed: the dice are committed to and not shown
+)
+
+// An Audit explains one roll from the ledger alone.
+type Audit struct {
+	Campaign string        `json:"campaign"`
+	N        int64         `json:"n" doc:"record of the roll"`
+	Type     string        `json:"type" doc:"of the record"`
+	At       string        `json:"at" doc:"wall clock, UTC"`
+	Clock    int64         `json:"clock" doc:"game seconds"`
+	Sentence string        `json:"sentence" doc:"what was rolled and what came of it, for a player"`
+	Throws   []AuditThrow  `json:"throws" doc:"every question put to the dice; empty for a secret roll that is not opened"`
+	Seed     *AuditSeed    `json:"seed,omitzero" doc:"where the dice come from; left out for dice typed in and secret ones"`
+	Cause    AuditCause    `json:"cause" doc:"what the roll was made for"`
+	Caused   []AuditEffect `json:"caused" doc:"what followed from it"`
+	Later    []AuditEffect `json:"later" doc:"what was said of it since: disputes, rulings, corrections, an opened target"`
+	Proof    AuditProof    `json:"proof"`
+	Rules    string        `json:"rules" doc:"system and edition; the titles of rules are missing when it is not on board"`
+}
+
+// An AuditThrow is one question put to the dice.
+type AuditThrow struct {
+	Character  string          `json:"character,omitzero"`
+	Name       string          `json:"name,omitzero"`
+	Purpose    string          `json:"purpose"`
+	Expression string          `json:"expression"`
+	Sentence   string          `json:"sentence"`
+	Dice       []AuditDie      `json:"dice"`
+	Modifiers  []AuditModifier `json:"modifiers"`
+	Total      int             `json:"total"`
+	Against    *events.Against `json:"against,omitzero"`
+	Outcome    string          `json:"outcome,omitzero"`
+	Margin     *int            `json:"margin,omitzero"`
+	Detail     jsontext.Value  `json:"detail,omitzero" doc:"what the system adds"`
+}
+
+// An AuditDie is one die and the word of the stream that it was made of.
+type AuditDie struct {
+	Sides  uint32  `json:"sides"`
+	Face   uint32  `json:"face"`
+	Block  *uint64 `json:"block,omitzero" doc:"block of the stream, from 0; left out for a die that was typed in"`
+	Word   int     `json:"word,omitzero" doc:"which word of the block, from 0"`
+	Value  uint32  `json:"value,omitzero" doc:"the word: face = value mod sides + 1"`
+	Passed int     `json:"passed,omitzero" doc:"words before it that were passed over, because they would favour low faces"`
+	Agrees bool    `json:"agrees" doc:"the seeds give this face; false for a die that was typed in"`
+}
+
+// An AuditModifier is a number that was added, the rule it is by, and the
+// earlier records it comes from.
+type AuditModifier struct {
+	Label string        `json:"label"`
+	Value int           `json:"value"`
+	Rule  string        `json:"rule"`
+	Title string        `json:"title,omitzero" doc:"of the rule"`
+	From  []AuditEffect `json:"from" doc:"records that it comes from; empty when none could be named"`
+}
+
+// An AuditEffect is a record in words.
+type AuditEffect struct {
+	N     int64  `json:"n"`
+	Clock int64  `json:"clock"`
+	Type  string `json:"type"`
+	Text  string `json:"text"`
+	Rule  string `json:"rule,omitzero"`
+	Title string `json:"title,omitzero" doc:"of the rule"`
+}
+
+// AuditCause is the command that a roll was made for; for a check that fell
+// due, also what made it due.
+type AuditCause struct {
+	N       int64          `json:"n" doc:"first record of the command"`
+	Command string         `json:"command" doc:"its id"`
+	Type    string         `json:"type"`
+	By      string         `json:"by"`
+	Data    jsontext.Value `json:"data,omitzero"`
+	Due     []AuditEffect  `json:"due,omitzero" doc:"of a check: the wounds and conditions it fell due for"`
+}
+
+// AuditSeed is what the dice are made of, and the way back to what was
+// committed to before the session.
+type AuditSeed struct {
+	Session string `json:"session"`
+	Lane    string `json:"lane"`
+	I       int    `json:"i" doc:"index of the roll in the lane"`
+	S       string `json:"s" doc:"element i of the server's chain"`
+	S0      string `json:"s0" doc:"its anchor: SHA-256 applied i times to s"`
+	C       string `json:"c" doc:"element i of the roller's own chain, or -"`
+	W       string `json:"w" doc:"the witness's element, or -"`
+	Joint   string `json:"joint" doc:"joint seed of the seating"`
+	Leads   bool   `json:"leads" doc:"s leads back to s0"`
+}
+
+// AuditProof says who can prove the roll, and against whom.
+type AuditProof struct {
+	Kind       string   `json:"kind" enum:"ledger,witnessed,typed in,secret"`
+	Choose     []string `json:"choose" doc:"who would have had to act together with the server to choose the dice; empty: the server alone could have"`
+	Foresee    []string `json:"foresee" doc:"who would have had to act together with the server to foresee them; empty: the server alone could have"`
+	Overridden bool     `json:"overridden" doc:"the game master's word stands in its place"`
+	TakenBack  bool     `json:"taken_back" doc:"its command was corrected"`
+	Sentence   string   `json:"sentence"`
+}
+
+// NotARoll says that there is nothing to audit in a record.
+type NotARoll struct {
+	N    int64
+	Type string // empty: there is no such record
+}
+
+func (e *NotARoll) Error() string {
+	if e.Type == "" {
+		return fmt.Sprintf("there is no record %d", e.N)
+	}
+	return fmt.Sprintf("record %d is %s: it is no roll, and does not follow from one", e.N, e.Type)
+}
+
+// An Auditor reads a ledger commit by commit and explains one roll in it. What
+// it holds grows with the characters, not with the records.
+type Auditor struct {
+	library rules.Library
+	want    int64
+	book    *rules.Book // nil when the rules are not on board
+	options rules.Options
+	table   table
+	teller  *projections.Teller
+	people  map[string]*person
+	setting *origin
+	next    int64
+	audit   *Audit
+}
+
+// origin is a record that something comes from.
+type origin struct {
+	effect AuditEffect
+	text   string // its data, folded to lower case
+}
+
+// person is what a character's modifiers may come from.
+type person struct {
+	origins    []origin // sheet and system events, the newest of each type
+	rank       string
+	ranked     AuditEffect            // when the rank began
+	wounds     []AuditEffect          // since it was last whole
+	conditions map[string]AuditEffect // by name
+}
+
+// NewAuditor explains record n, which may also be what followed from a roll.
+func NewAuditor(library rules.Library, n int64) *Auditor {
+	return &Auditor{library: library, want: n, table: newTable(), teller: projections.NewTeller(), people: map[string]*person{}}
+}
+
+// Commit takes the next commit. The error is an *Unusable, or a *NotARoll once
+// the wanted record was found to be none.
+func (a *Auditor) Commit(payload []byte) error {
+	recs, err := events.ParseCommit(payload)
+	if err != nil {
+		return &Unusable{N: a.next, Err: err}
+	}
+	if recs[0].N != a.next {
+		return &Unusable{N: a.next, Err: fmt.Errorf("record %d stands here", recs[0].N)}
+	}
+	roll := -1
+	if last := a.next + int64(len(recs)) - 1; a.want >= a.next && a.want <= last {
+		if roll = rollOf(recs, int(a.want-a.next)); roll < 0 {
+			return &NotARoll{N: a.want, Type: recs[a.want-a.next].Type}
+		}
+	}
+	for i, rec := range recs {
+		e, err := a.decode(rec)
+		if err != nil {
+			return &Unusable{N: rec.N, Err: err}
+		}
+		if _, shared := core[rec.Type]; shared {
+			if err := a.table.event(place{n: rec.N, clock: rec.Clock, by: rec.By, cmd: recs[0].Cmd}, e); err != nil {
+				return &Unusable{N: rec.N, Err: err}
+			}
+		}
+		if a.audit != nil {
+			a.later(rec, e)
+		}
+		if i == roll {
+			a.explain(recs, i, e)
+		}
+		a.remember(rec, e)
+	}
+	a.next += int64(len(recs))
+	return nil
+}
+
+// rollOf finds the roll that record i of a commit is, or follows from.
+func rollOf(recs []events.Record, i int) int {
+	for k := i; k >= 0; k-- {
+		switch recs[k].Type {
+		case "roll.made", "roll.resolved", "roll.opened":
+			if belongs(recs, k, i) {
+				return k
+			}
+			return -1
+		case "roll.sealed":
+			if k == i {
+				return k
+			}
+			return -1
+		}
+	}
+	return -1
+}
+
+// belongs reports whether record i of a commit follows from the roll in record
+// k: nothing else that could have brought it about stands between.
+func belongs(recs []events.Record, k, i int) bool {
+	ticks := 0
+	for _, rec := range recs[k+1 : i+1] {
+		if rec.Type == "tick.processed" {
+			ticks++
+		}
+		if rec.Clock != recs[k].Clock || rec.Type == "clock.advanced" || ticks > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// decode reads an event, checks what it says of dice, and knows the rules from
+// the first record on.
+func (a *Auditor) decode(rec events.Record) (events.Event, error) {
+	registry := core
+	if a.book != nil {
+		registry = a.book.Registry()
+	}
+	if _, known := registry[rec.Type]; !known && a.book == nil && rec.N > 0 {
+		return nil, nil // an event of rules that are not on board
+	}
+	e, err := registry.Decode(rec)
+	if err != nil {
+		return nil, err
+	}
+	if created, ok := e.(*events.CampaignCreated); ok {
+		a.table.campaign = rec.Campaign
+		a.begin(rec, created)
+	}
+	if defined, ok := e.(*events.SettingDefined); ok {
+		a.define(rec, defined.Setting)
+	}
+	return e, nil
+}
+
+func (a *Auditor) begin(rec events.Record, e *events.CampaignCreated) {
+	if book, err := a.library.Find(e.System, e.Edition); err == nil {
+		a.book = book
+	}
+	a.define(rec, e.Setting)
+	if a.book == nil {
+		return
+	}
+	// The words of a system may depend on the options.
+	c := rules.NewCampaign(rec.Campaign, a.library)
+	if c.ApplyCommit([]events.Record{rec}) == nil {
+		a.options = c.Options
+	}
+}
+
+func (a *Auditor) define(rec events.Record, setting jsontext.Value) {
+	if setting != nil {
+		a.setting = &origin{AuditEffect{N: rec.N, Clock: rec.Clock, Type: rec.Type, Text: "the campaign's setting"}, strings.ToLower(string(setting))}
+	}
+}
+
+// remember folds what later modifiers may come from.
+func (a *Auditor) remember(rec events.Record, e events.Event) {
+	a.teller.Tell(rec) // for the names
+	ce, ok := e.(events.CharacterEvent)
+	if !ok {
+		return
+	}
+	p := a.people[ce.Of().Character]
+	if p == nil {
+		p = &person{conditions: map[string]AuditEffect{}}
+		a.people[ce.Of().Character] = p
+	}
+	effect := a.effect(rec, e)
+	switch e := e.(type) {
+	case *events.WoundInflicted:
+		p.wounds = append(p.wounds, effect)
+	case *events.ConditionGained:
+		p.conditions[strings.ToLower(e.Condition)] = effect
+	case *events.ConditionEnded:
+		delete(p.conditions, strings.ToLower(e.Condition))
+	case *events.TickProcessed, *events.HealGranted, *events.WoundTreated, *events.CharacterDied:
+	default:
+		p.notice(origin{effect, strings.ToLower(string(rec.Data))})
+	}
+	after := ce.Of().After
+	if after == nil {
+		return
+	}
+	if after.Health.Rank != p.rank {
+		p.rank, p.ranked = after.Health.Rank, effect
+	}
+	if after.Health.Points >= after.Health.Max {
+		p.wounds = nil
+	}
+}
+
+// notice keeps the newest record of a type; a new sheet takes the place of the
+// one before.
+func (p *person) notice(o origin) {
+	p.origins = slices.DeleteFunc(p.origins, func(old origin) bool { return old.effect.Type == o.effect.Type })
+	p.origins = append(p.origins, o)
+}
+
+// effect is a record in words.
+func (a *Auditor) effect(rec events.Record, e events.Event) AuditEffect {
+	f := AuditEffect{N: rec.N, Clock: rec.Clock, Type: rec.Type, Text: rec.Type}
+	if text := a.teller.Say(rec); text != "" {
+		f.Text = text
+	}
+	f.Rule = ruleOf(e)
+	f.Title = a.title(f.Rule)
+	return f
+}
+
+func ruleOf(e events.Event) string {
+	switch e := e.(type) {
+	case *events.CharacterDied:
+		return e.Rule
+	case *events.WoundTreated:
+		return e.Rule
+	case *events.TickProcessed:
+		return e.Rule
+	case *events.ConditionGained:
+		return e.Rule
+	case *events.ConditionEnded:
+		return e.Rule
+	}
+	return ""
+}
+
+// title is that of a rule, in the words of the system.
+func (a *Auditor) title(rule string) string {
+	if a.book == nil || rule == "" {
+		return ""
+	}
+	all := a.book.Describe().Rules
+	if i := slices.IndexFunc(all, func(r rules.Rule) bool { return r.ID == rule }); i >= 0 {
+		return all[i].Title
+	}
+	return ""
+}
+
+// explain makes the audit of the roll in record k of a commit.
+func (a *Auditor) explain(recs []events.Record, k int, e events.Event) {
+	rec := recs[k]
+	a.audit = &Audit{
+		Campaign: rec.Campaign, N: rec.N, Type: rec.Type, At: rec.At, Clock: rec.Clock, Throws: []AuditThrow{}, Caused: []AuditEffect{}, Later: []AuditEffect{},
+		Cause: AuditCause{N: recs[0].N, Command: recs[0].Cmd.ID, Type: recs[0].Cmd.Type, By: recs[0].By, Data: recs[0].Cmd.Data},
+	}
+	if a.book != nil {
+		a.audit.Rules = fmt.Sprintf("%s, edition %d", a.book.Name(), a.book.Edition())
+	}
+	followed := a.followed(recs, k)
+	switch e := e.(type) {
+	case *events.RollMade:
+		a.roll(recs, e, ProvedByLedger, followed)
+	case *events.RollResolved:
+		a.roll(recs, &e.RollMade, ProvedByWitness, followed)
+	case *events.RollOpened:
+		if made, err := rules.ReadRoll(e.Payload); err == nil {
+			a.roll(recs, made, ProvedByLedger, followed)
+		}
+	case *events.RollSealed:
+		a.audit.Proof = AuditProof{Kind: NotShownYet, Choose: []string{}, Foresee: []string{}}
+		a.audit.Sentence = fmt.Sprintf("A secret roll: roll %d of the lane %s. Its dice are committed to and not shown; what it was for is sealed.", e.I, e.Lane)
+		a.audit.Proof.Sentence = "Whoever holds the seal can check the roll once it is opened: dice and purpose were fixed in this record."
+	}
+}
+
+// followed are the events of a commit that follow from the roll in record k,
+// and notes them in the audit.
+func (a *Auditor) followed(recs []events.Record, k int) []events.Event {
+	var all []events.Event
+	for i := k + 1; i < len(recs) && belongs(recs, k, i); i++ {
+		if strings.HasPrefix(recs[i].Type, "roll.") {
+			break
+		}
+		e, err := a.decode(recs[i])
+		if err != nil || e == nil {
+			continue
+		}
+		all = append(all, e)
+		if _, about := e.(events.CharacterEvent); about {
+			a.audit.Caused = append(a.audit.Caused, a.effect(recs[i], e))
+		}
+	}
+	return all
+}
+
+// roll explains dice that are shown.
+func (a *Auditor) roll(recs []events.Record, e *events.RollMade, kind string, followed []events.Event) {
+	a.audit.Proof = AuditProof{Kind: kind, Choose: []string{}, Foresee: []string{}}
+	made := a.dice(e, kind)
+	for _, th := range e.Throws() {
+		x := a.throw(th, followed, recs[0].Cmd.Data)
+		x.Dice, made = made[:len(th.Draws):len(th.Draws)], made[len(th.Draws):]
+		a.audit.Throws = append(a.audit.Throws, x)
+	}
+	first := a.audit.Throws[0]
+	a.audit.Sentence = first.Sentence + "."
+	if first.Name != "" {
+		a.audit.Sentence = first.Name + " " + a.audit.Sentence
+	}
+	if p := a.people[first.Character]; p != nil && slices.Contains(advances, a.audit.Cause.Type) {
+		a.audit.Cause.Due = p.due()
+	}
+}
+
+// due is what a check of a character falls due for.
+func (p *person) due() []AuditEffect {
+	due := slices.Clone(p.wounds)
+	if p.rank != "" && !slices.ContainsFunc(due, func(e AuditEffect) bool { return e.N == p.ranked.N }) {
+		due = append(due, p.ranked)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.conditions)) {
+		due = append(due, p.conditions[name])
+	}
+	slices.SortStableFunc(due, func(x, y AuditEffect) int { return int(x.N - y.N) })
+	return due
+}
+
+// dice computes every die of a roll again, says how, and who could have known.
+func (a *Auditor) dice(e *events.RollMade, kind string) []AuditDie {
+	all := make([]AuditDie, len(e.Draws))
+	for i, d := range e.Draws {
+		all[i] = AuditDie{Sides: d[0], Face: d[1]}
+	}
+	if e.Source != rules.SourceLedger {
+		a.audit.Proof.Kind = NotProved
+		a.audit.Proof.Sentence = "Typed in: these dice were thrown on a real table. The ledger proves when they were typed in and by whom, not how they fell."
+		return all
+	}
+	l := a.lane(e.Session, e.Lane)
+	s, err := dice.ParseSeed(e.S)
+	if l == nil || err != nil {
+		a.audit.Proof.Sentence = "The lane of these dice is not in the ledger: they cannot be checked."
+		return all
+	}
+	w := dice.Absent
+	if kind == ProvedByWitness {
+		w = e.W
+	}
+	stream := dice.NewStream(s, l.joint, l.name, e.I, e.C, w)
+	for i := range all {
+		x := stream.Explain(max(1, all[i].Sides))
+		all[i].Block, all[i].Word, all[i].Value, all[i].Passed = &x.Block, x.Word, x.Value, x.Passed
+		all[i].Agrees = x.Face == all[i].Face
+	}
+	back := s
+	for range e.I {
+		back = back.Next()
+	}
+	a.audit.Seed = &AuditSeed{
+		Session: e.Session, Lane: l.name, I: e.I, S: e.S, S0: l.s0, C: e.C, W: w, Joint: l.joint.String(), Leads: back.String() == l.s0,
+	}
+	a.prove(l, kind)
+	return all
+}
+
+func (a *Auditor) lane(session, name string) *lane {
+	for _, l := range a.table.lanes {
+		if l.session == session && l.name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// prove says on whose honesty the dice rest.
+func (a *Auditor) prove(l *lane, kind string) {
+	p := &a.audit.Proof
+	p.Choose = append(p.Choose, l.choosers()...)
+	if l.c != nil {
+		p.Foresee = []string{l.principal}
+	}
+	text := "Proved by the ledger: anybody can compute these dice again from the seeds below, and the seeds lead back to what was committed to before the session. "
+	switch {
+	case kind == ProvedByWitness:
+		text += "The roll was declared before the witness's element was known, so that nobody could foresee it alone."
+	case len(p.Choose) == 0:
+		text += "No device took part: whoever runs the server could have chosen the seats' seeds, but nothing after them."
+	default:
+		text += "Nobody could have chosen them without " + strings.Join(p.Choose, " and ") + "."
+	}
+	p.Sentence = text
+}
+
+// throw explains one question.
+func (a *Auditor) throw(th events.Throw, followed []events.Event, asked jsontext.Value) AuditThrow {
+	x := AuditThrow{
+		Character: th.Character, Purpose: th.Purpose, Expression: th.Expression, Modifiers: []AuditModifier{},
+		Total: th.Total, Against: th.Against, Outcome: th.Outcome, Margin: th.Margin, Detail: th.Detail,
+	}
+	if th.Character != "" {
+		x.Name = a.teller.Name(th.Character)
+	}
+	if a.book != nil {
+		x.Sentence = rules.Narrate(a.book.System, a.options, th, followed)
+	} else {
+		x.Sentence = rules.Rolled(th) + rules.Came(th)
+	}
+	for _, m := range th.Modifiers {
+		x.Modifiers = append(x.Modifiers, AuditModifier{
+			Label: m.Label, Value: m.Value, Rule: m.Rule, Title: a.title(m.Rule), From: a.from(m, th.Character, asked),
+		})
+	}
+	return x
+}
+
+// from finds the records that a modifier comes from: the command itself, a
+// condition, the wounds that brought a rank about, what the same roll did, or
+// what the character's sheet and the campaign's setting say. It goes by the
+// label, which names its source in every system; none found is none named.
+func (a *Auditor) from(m events.Modifier, character string, asked jsontext.Value) []AuditEffect {
+	label := strings.ToLower(m.Label)
+	if said(asked, m) {
+		return []AuditEffect{{N: a.audit.Cause.N, Clock: a.audit.Clock, Type: a.audit.Cause.Type, Text: "said with the command"}}
+	}
+	p := a.people[character]
+	if p == nil {
+		return []AuditEffect{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.conditions)) {
+		if strings.Contains(label, name) {
+			return []AuditEffect{p.conditions[name]}
+		}
+	}
+	if p.rank != "" && strings.Contains(label, strings.ToLower(p.rank)) && (len(p.wounds) > 0 || m.Value < 0) && !p.names(label) {
+		return p.due()
+	}
+	for _, e := range a.audit.Caused {
+		if strings.Contains(label, "damage") && e.Type == "wound.inflicted" {
+			return []AuditEffect{e}
+		}
+	}
+	for _, o := range slices.Backward(p.origins) {
+		if o.says(label) {
+			return []AuditEffect{o.effect}
+		}
+	}
+	if a.setting != nil && a.setting.says(label) {
+		return []AuditEffect{a.setting.effect}
+	}
+	return []AuditEffect{}
+}
+
+// names reports whether the sheet has something of just this name.
+func (p *person) names(label string) bool {
+	return slices.ContainsFunc(p.origins, func(o origin) bool { return strings.Contains(o.text, `"`+label+`"`) })
+}
+
+// says reports whether a record holds what a label names: as a whole, without
+// the level in front of it, or by its abbreviation as rule books have it.
+func (o origin) says(label string) bool {
+	if strings.Contains(o.text, `"`+label+`"`) {
+		return true
+	}
+	words := strings.Fields(label)
+	for i := range words {
+		if i > 0 && strings.Contains(o.text, `"`+strings.Join(words[i:], " ")+`"`) {
+			return true
+		}
+	}
+	if len(words) == 1 && len(label) > 3 && strings.Contains(o.text, `"`+label[:3]+`"`) {
+		return true
+	}
+	if i := strings.IndexAny(label, ",("); i > 0 && strings.Contains(o.text, `"`+strings.TrimSpace(label[:i])+`"`) {
+		return true
+	}
+	return strings.Contains(label, "armour") && strings.Contains(o.text, "armour")
+}
+
+// said reports whether a command's data holds a modifier, wherever in it.
+func said(data jsontext.Value, m events.Modifier) bool {
+	label, err := json.Marshal(m.Label)
+	return err == nil && data != nil && bytes.Contains(data, slices.Concat([]byte(`"label":`), label, fmt.Appendf(nil, `,"value":%d`, m.Value)))
+}
+
+// later notes what was said of the roll afterwards.
+func (a *Auditor) later(rec events.Record, e events.Event) {
+	about := false
+	switch e := e.(type) {
+	case *events.DisputeOpened:
+		about = e.Roll == a.audit.N
+	case *events.RulingMade:
+		about = e.Roll == a.audit.N
+		a.audit.Proof.Overridden = a.audit.Proof.Overridden || about
+	case *events.RulingOpened:
+		about = e.Roll == a.audit.N
+		a.audit.Proof.Overridden = a.audit.Proof.Overridden || about
+	case *events.DisputeRuled:
+		about = slices.ContainsFunc(a.audit.Later, func(x AuditEffect) bool { return x.Type == "dispute.opened" && x.Rule == e.Dispute })
+	case *events.CorrectionMade:
+		back := e.Command == a.audit.Cause.Command || covers(e.Undone, a.audit.N)
+		about = back || slices.Contains(e.Questioned, a.audit.N) || covers(e.Again, a.audit.N)
+		a.audit.Proof.TakenBack = back || a.audit.Proof.TakenBack && !covers(e.Again, a.audit.N)
+	case *events.RollOpened:
+		about = e.Sealed == a.audit.N
+	case *events.TargetOpened:
+		about = slices.ContainsFunc(e.Rolls, func(j events.Judged) bool { return j.Roll == a.audit.N })
+	}
+	if !about {
+		return
+	}
+	effect := a.effect(rec, e)
+	if d, ok := e.(*events.DisputeOpened); ok {
+		effect.Rule = d.Dispute // until the end, to know the rulings on it
+	}
+	if o, ok := e.(*events.TargetOpened); ok {
+		for _, j := range o.Rolls {
+			if j.Roll == a.audit.N {
+				effect.Text += fmt.Sprintf(": %s by %d", j.Outcome, max(j.Margin, -j.Margin))
+			}
+		}
+	}
+	a.audit.Later = append(a.audit.Later, effect)
+}
+
+func covers(spans []events.Span, n int64) bool {
+	return slices.ContainsFunc(spans, func(s events.Span) bool { return s.First <= n && n <= s.Last })
+}
+
+// End says that no commit follows and gives the audit.
+func (a *Auditor) End() (*Audit, error) {
+	if a.audit == nil {
+		return nil, &NotARoll{N: a.want}
+	}
+	for i := range a.audit.Later {
+		if a.audit.Later[i].Type == "dispute.opened" {
+			a.audit.Later[i].Rule = ""
+		}
+	}
+	if a.audit.Proof.Overridden {
+		a.audit.Proof.Sentence += " The game master's word stands in its place since: see what was said of it later."
+	}
+	if a.audit.Proof.TakenBack {
+		a.audit.Proof.Sentence += " Its command was taken back since: what it did no longer stands."
+	}
+	return a.audit, nil
+}

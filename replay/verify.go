@@ -1,0 +1,389 @@
+package replay
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"tallystick/events"
+	"tallystick/events/merkle"
+	"tallystick/rules"
+)
+
+// A Note is a signed checkpoint and the name to call it by, such as its file.
+type Note struct {
+	Name string
+	Text []byte
+}
+
+// Evidence is what a ledger is held against, beside itself.
+type Evidence struct {
+	Library    rules.Library // the rules on board
+	Server     *Note         // the checkpoint that came with the export: it must cover all of it
+	ServerVKey string        // the key that came with the export; empty: none
+	Kept       []Note        // checkpoints that somebody kept: each must fit
+	VKey       string        // as it was given out at the table; empty: that of the first record is believed
+	Me         string        // handle of who wants to know what their own secrets protected; empty for nobody
+}
+
+// A Failure is the first record that is not as it must be, and why, in a
+// sentence for a player.
+type Failure struct {
+	N int64 `json:"n"`
+	// Through is set when only a checkpoint shows that something is wrong: the
+	// bad record is one of N to Through.
+	Through int64  `json:"through,omitzero"`
+	Field   string `json:"field,omitzero"` // path into the record: data.total
+	Reason  string `json:"reason"`
+}
+
+func (f *Failure) Error() string {
+	where := fmt.Sprintf("record %d", f.N)
+	if f.Through > f.N {
+		where = fmt.Sprintf("a record between %d and %d", f.N, f.Through)
+	}
+	if f.Field != "" {
+		where += ", " + f.Field
+	}
+	return where + ": " + f.Reason
+}
+
+// A Verifier checks one campaign record by record: form, tree, checkpoints and
+// key, seats, chains and dice, and the rules by deciding every command again.
+// It holds the folded campaign, the lanes of its sessions and 32 bytes a
+// record. A correction is decided by the records before it: Verify reads them
+// again from an export that can be, else as many are kept as a Replayer keeps.
+type Verifier struct {
+	evidence Evidence
+	tree     merkle.Frontier
+	leaves   []merkle.Hash // of all records: a dispute names one
+	created  events.CampaignCreated
+	last     events.Record // the record before
+	table    table
+	replayer *Replayer   // nil when nothing can be said about the rules
+	again    io.ReaderAt // the export, to read it once more: a correction needs that; may be nil
+	replayed int64       // bytes of it that were decided again
+	decided  int64       // commands that were
+	unread   error       // why the deciding ended before the ledger
+
+	commit  []byte        // the records of the command that is being read
+	first   events.Record // its first
+	length  int           // how many
+	heads   []head        // checkpoints not reached yet, by size
+	fitting []CheckpointReport
+	proven  int64    // size of the largest checkpoint that fitted
+	held    *Failure // a checkpoint did not fit: the rules may still name the record
+	failed  *Failure
+}
+
+// head is a checkpoint whose signature is good.
+type head struct {
+	merkle.Checkpoint
+	name   string
+	server bool
+}
+
+// NewVerifier begins the verification of one campaign.
+func NewVerifier(e Evidence) *Verifier {
+	return &Verifier{evidence: e, table: newTable()}
+}
+
+// Verify reads an export, the records as stored, each followed by LF. The
+// error is a *Failure when the ledger is refused; any other is one of reading.
+func Verify(in io.Reader, e Evidence) (*Report, error) {
+	v := NewVerifier(e)
+	v.again, _ = in.(io.ReaderAt)
+	lines := bufio.NewReaderSize(in, events.MaxRecord+1)
+	for {
+		line, err := lines.ReadSlice('\n')
+		switch {
+		case err == io.EOF && len(line) == 0:
+			return v.End()
+		case err == io.EOF:
+			return nil, v.fail(v.bad("its line has no end"))
+		case errors.Is(err, bufio.ErrBufferFull):
+			return nil, v.fail(v.bad("it is longer than %d bytes", events.MaxRecord))
+		case err != nil:
+			return nil, fmt.Errorf("read record %d: %w", v.tree.Size(), err)
+		}
+		if err := v.Record(line[:len(line)-1]); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Record takes the next record, as stored, without the LF behind it. A
+// *Failure is for good; it may name an earlier record of the same command.
+func (v *Verifier) Record(line []byte) error {
+	if v.failed != nil {
+		return v.failed
+	}
+	rec, err := events.Parse(line)
+	if err != nil {
+		return v.fail(v.bad("%s", strings.TrimPrefix(err.Error(), fmt.Sprintf("record %d: ", v.tree.Size()))))
+	}
+	if rec.Cmd.Type != "" {
+		if f := v.decide(); f != nil {
+			v.failed = f
+			return f
+		}
+		v.first, v.commit, v.length = rec, v.commit[:0], 0
+	}
+	if err := v.check(rec, line); err != nil {
+		return v.fail(v.bad("%s", err))
+	}
+	v.take(rec, line)
+	return nil
+}
+
+// check holds a record against those before it.
+func (v *Verifier) check(rec events.Record, line []byte) error {
+	n := v.tree.Size()
+	switch {
+	case rec.N != n:
+		return fmt.Errorf("it says that it is record %d", rec.N)
+	case n == 0 && rec.Type != "campaign.created":
+		return fmt.Errorf("a campaign begins with campaign.created, not with %s", rec.Type)
+	case n > 0 && rec.Type == "campaign.created":
+		return errors.New("a campaign is created once")
+	case v.length == 0 && rec.Cmd.Type == "":
+		return errors.New("it does not say by which command it came")
+	case n > 0 && rec.Campaign != v.last.Campaign:
+		return fmt.Errorf("it belongs to the campaign %s", rec.Campaign)
+	case rec.At < v.last.At:
+		return fmt.Errorf("its time %s runs back behind %s", rec.At, v.last.At)
+	case rec.Clock < v.last.Clock && rec.Type != "correction.made":
+		return fmt.Errorf("game time runs back, from %d to %d", v.last.Clock, rec.Clock)
+	case v.length > 0 && (rec.Cmd.ID != v.first.Cmd.ID || rec.By != v.first.By || rec.At != v.first.At):
+		return fmt.Errorf("it does not belong to the command of record %d", v.first.N)
+	case v.length == events.MaxCommitEvents || len(v.commit)+1+len(line) > events.MaxCommitBytes:
+		return errors.New("its command has more records than one command may have")
+	case v.length == 0 && v.repeats(rec.Cmd.ID):
+		return fmt.Errorf("the command %s was executed before", rec.Cmd.ID)
+	}
+	return v.event(rec)
+}
+
+// repeats reports whether a command id stands in the ledger already, as far as
+// a folded campaign is at hand to know it.
+func (v *Verifier) repeats(command string) bool {
+	if v.replayer == nil || v.replayer.Campaign() == nil {
+		return false
+	}
+	_, known := v.replayer.Campaign().Known(command)
+	return known
+}
+
+// core are the events that are checked here; those of a system are checked by
+// deciding again.
+func (v *Verifier) event(rec events.Record) error {
+	if _, known := core[rec.Type]; !known {
+		v.table.unknown(rec)
+		return nil
+	}
+	e, err := core.Decode(rec)
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("record %d: ", rec.N)))
+	}
+	if created, ok := e.(*events.CampaignCreated); ok {
+		if err := v.begin(rec, created); err != nil {
+			return err
+		}
+	}
+	if dispute, ok := e.(*events.DisputeOpened); ok {
+		return v.evident(rec.N, dispute)
+	}
+	return v.table.event(place{n: rec.N, clock: rec.Clock, by: rec.By, cmd: v.first.Cmd}, e)
+}
+
+// evident checks the state of the ledger that a dispute was opened on.
+func (v *Verifier) evident(n int64, e *events.DisputeOpened) error {
+	root := v.tree.Root()
+	switch {
+	case e.Evidence.Size != n || e.Evidence.Root != hex.EncodeToString(root[:]):
+		return errors.New("its evidence is not the ledger as it stood before it")
+	case e.Roll < 0 || e.Roll >= n:
+		return fmt.Errorf("there was no record %d to dispute", e.Roll)
+	case e.Evidence.Leaf != hex.EncodeToString(v.leaves[e.Roll][:]):
+		return fmt.Errorf("its evidence is not record %d", e.Roll)
+	}
+	return nil
+}
+
+// begin reads the key, the checkpoints and the rules of the campaign.
+func (v *Verifier) begin(rec events.Record, e *events.CampaignCreated) error {
+	v.created, v.table.campaign = *e, rec.Campaign
+	key, err := merkle.ParseVKey(e.VKey)
+	if err != nil {
+		return err
+	}
+	if !ofCampaign(key.Origin, rec.Campaign) {
+		return fmt.Errorf("its key is for the log %s, not for this campaign", key.Origin)
+	}
+	if given := v.evidence.VKey; given != "" && given != e.VKey {
+		return errors.New("the campaign began with another key than the one that was given out")
+	}
+	if given := v.evidence.ServerVKey; given != "" && given != e.VKey {
+		return errors.New("the campaign began with another key than the one in the export")
+	}
+	for _, note := range v.evidence.Kept {
+		if err := v.open(note, false); err != nil {
+			return err
+		}
+	}
+	if v.evidence.Server != nil {
+		if err := v.open(*v.evidence.Server, true); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(v.heads, func(a, b head) int { return cmp.Compare(a.Size, b.Size) })
+	v.passed(0)
+	if e.Edition < 1 {
+		return fmt.Errorf("the rules have no edition %d", e.Edition)
+	}
+	book, err := v.evidence.Library.Find(e.System, e.Edition)
+	if err != nil {
+		return nil // MissingEdition: about the rules nothing can be said
+	}
+	// The campaign's own edition alone: a newer one may be on board too.
+	v.replayer = New(rules.Library{book})
+	if v.again != nil {
+		v.replayer.History = func(each func(payload []byte) error) error { return Again(v.again, v.replayed)(each) }
+	}
+	return nil
+}
+
+// ofCampaign reports whether an origin is that of a campaign's log: the first
+// one, or the k-th that was begun after a loss.
+func ofCampaign(origin, campaign string) bool {
+	_, log, found := strings.Cut(origin, "/campaign/"+campaign)
+	return found && (log == "" || log[0] == '/' && len(log) > 1 && strings.Trim(log[1:], "0123456789") == "")
+}
+
+// open reads a checkpoint, which the campaign's key must have signed.
+func (v *Verifier) open(note Note, server bool) error {
+	signed, err := merkle.Open(note.Text, v.created.VKey)
+	if err != nil {
+		return fmt.Errorf("its key did not sign the checkpoint %s (%w)", note.Name, err)
+	}
+	v.heads = append(v.heads, head{signed, note.Name, server})
+	return nil
+}
+
+// take adds a record that is good by itself to the tree and to its commit.
+func (v *Verifier) take(rec events.Record, line []byte) {
+	leaf := merkle.LeafHash(line)
+	v.tree.AppendLeaf(leaf)
+	v.leaves = append(v.leaves, leaf)
+	if v.length > 0 {
+		v.commit = append(v.commit, '\n')
+	}
+	v.commit = append(v.commit, line...)
+	v.length++
+	v.last = events.Record{Campaign: rec.Campaign, At: rec.At, Clock: rec.Clock}
+	v.passed(v.tree.Size())
+}
+
+// passed holds the tree against the checkpoints of its size.
+func (v *Verifier) passed(size int64) {
+	for ; len(v.heads) > 0 && v.heads[0].Size == size; v.heads = v.heads[1:] {
+		h := v.heads[0]
+		switch {
+		case v.held != nil:
+		case h.Root != v.tree.Root():
+			v.held = &Failure{N: v.proven, Through: size - 1,
+				Reason: fmt.Sprintf("the first %d records are not the ones that the checkpoint %s saw", size, h.name)}
+		default:
+			v.proven = size
+			v.fitting = append(v.fitting, CheckpointReport{Name: h.name, Size: size, Kept: !h.server})
+		}
+	}
+}
+
+// decide has the commit that has been read decided again, and gives the
+// earliest failure known by then.
+func (v *Verifier) decide() *Failure {
+	if f := v.replay(); f != nil && (v.held == nil || f.N <= v.held.Through) {
+		return f
+	}
+	return v.held
+}
+
+func (v *Verifier) replay() *Failure {
+	if v.replayer == nil || v.length == 0 {
+		return nil
+	}
+	err := v.replayer.Commit(v.commit)
+	var differs *Divergence
+	var unusable *Unusable
+	switch {
+	case err == nil:
+		v.replayed += int64(len(v.commit)) + 1
+		v.decided++
+	case errors.Is(err, rules.ErrNoHistory):
+		v.replayer, v.unread = nil, err
+	case errors.As(err, &differs) && differs.Field == "cmd":
+		return &Failure{N: differs.N, Reason: fmt.Sprintf("the rules do not come to this: stored are %s, the rules say %s", differs.Stored, differs.Decided)}
+	case errors.As(err, &differs):
+		return &Failure{N: differs.N, Field: differs.Field, Reason: fmt.Sprintf("it holds %s, but the rules come to %s", differs.Stored, differs.Decided)}
+	case errors.As(err, &unusable):
+		return &Failure{N: unusable.N, Reason: unusable.Err.Error()}
+	}
+	return nil
+}
+
+// bad says that the record in hand is.
+func (v *Verifier) bad(format string, a ...any) *Failure {
+	return &Failure{N: v.tree.Size(), Reason: fmt.Sprintf(format, a...)}
+}
+
+// fail ends the verification, with an earlier failure if there is one: what
+// has been read of the commit may differ already from what the rules decide.
+// Of a commit cut short, only a difference inside a record counts.
+func (v *Verifier) fail(f *Failure) error {
+	v.failed = f
+	if v.held != nil {
+		v.failed = v.held
+	}
+	if found := v.replay(); found != nil && found.Field != "" && (v.held == nil || found.N <= v.held.Through) {
+		v.failed = found
+	}
+	return v.failed
+}
+
+// End says that no record follows.
+func (v *Verifier) End() (*Report, error) {
+	if v.failed != nil {
+		return nil, v.failed
+	}
+	if v.tree.Size() == 0 {
+		return nil, v.fail(v.bad("there is no record in it"))
+	}
+	if f := v.decide(); f != nil {
+		v.failed = f
+		return nil, f
+	}
+	v.length = 0
+	for _, h := range v.heads {
+		return nil, v.fail(v.bad("it is missing: the ledger ends here, and the checkpoint %s saw %d records", h.name, h.Size))
+	}
+	for _, c := range v.fitting {
+		if !c.Kept && c.Size < v.tree.Size() {
+			return nil, v.fail(&Failure{N: c.Size, Reason: fmt.Sprintf("the checkpoint %s of this export ends before it: nobody has signed it", c.Name)})
+		}
+	}
+	return v.report(), nil
+}
+
+// lostDevice reads out of a seat.take whether it is for a lost device.
+func lostDevice(cmd events.Cmd) bool {
+	var d rules.SeatTake
+	return cmd.Type == "seat.take" && json.Unmarshal(cmd.Data, &d) == nil && d.Lost
+}

@@ -1,0 +1,552 @@
+package replay
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"tallystick/events"
+	"tallystick/projections"
+	"tallystick/rules"
+	"tallystick/rules/dice"
+)
+
+// Bounds of a what-if.
+const (
+	// DefaultHorizon is how many later commands are carried on when nothing else
+	// is asked; MaxHorizon is the most.
+	DefaultHorizon = 10
+	MaxHorizon     = 1_000
+	// maxShownEvents is how many events of one command are shown on each side;
+	// those beyond are counted.
+	maxShownEvents = 100
+)
+
+// A Change is what a what-if alters at its fork. With none of its members the
+// command is decided again as it was.
+type Change struct {
+	Modifiers []ChangedModifier         `json:"modifiers,omitzero" maxItems:"20" doc:"added to the roll"`
+	Dice      []int                     `json:"dice,omitzero" maxItems:"1000" doc:"faces in the order the rules ask for them; those that are missing come from the what-if's own stream"`
+	Options   map[string]jsontext.Value `json:"options,omitzero" doc:"other rulings, from the fork on"`
+	Edition   int                       `json:"edition,omitzero" minimum:"0" maximum:"1000000" doc:"another edition of the rules, from the fork on"`
+	Command   *ChangedCommand           `json:"command,omitzero" doc:"another command in its place, by the same participant"`
+	Horizon   *int                      `json:"horizon,omitzero" minimum:"0" maximum:"1000" doc:"how many later commands are carried on; 10 unless said"`
+}
+
+// ChangedModifier is a number that is added, and why.
+type ChangedModifier struct {
+	Label string `json:"label" minLength:"1" maxLength:"200"`
+	Value int    `json:"value" minimum:"-100" maximum:"100"`
+}
+
+// ChangedCommand is a command in the place of the recorded one.
+type ChangedCommand struct {
+	Type string         `json:"type"`
+	Data jsontext.Value `json:"data,omitzero"`
+}
+
+// A WhatIf shows what the ledger holds and what it would hold, side by side.
+// Nothing of it is in the ledger, and no die of it is one that the ledger has
+// still to show.
+type WhatIf struct {
+	WhatIf     bool            `json:"what_if" doc:"always true: this never happened"`
+	Campaign   string          `json:"campaign"`
+	N          int64           `json:"n" doc:"record at whose command the lines fork"`
+	Change     Change          `json:"change"`
+	Edition    int             `json:"edition" doc:"of the rules of the other line"`
+	PartAt     *int64          `json:"part_at,omitzero" doc:"first record of the command at which the lines part; left out when they never do"`
+	Steps      []WhatIfStep    `json:"steps" doc:"the command of the fork, then those that are carried on"`
+	Characters []WhatIfOutcome `json:"characters" doc:"those that stand otherwise in the end"`
+	Clock      int64           `json:"clock" doc:"game time at the end of the recorded line, in seconds"`
+}
+
+// A WhatIfStep is one command on both lines.
+type WhatIfStep struct {
+	N         int64         `json:"n" doc:"first record of the command"`
+	Command   string        `json:"command"`
+	Type      string        `json:"type"`
+	By        string        `json:"by"`
+	Same      bool          `json:"same" doc:"the lines do not differ here"`
+	Recorded  []WhatIfEvent `json:"recorded"`
+	Otherwise []WhatIfEvent `json:"otherwise"`
+	Refused   string        `json:"refused,omitzero" doc:"why the rules refuse the command on the other line"`
+	LeftOut   int           `json:"left_out,omitzero" doc:"events beyond the first 100 of a side"`
+	Field     string        `json:"field,omitzero" doc:"the first difference: where …"`
+	Was       string        `json:"was,omitzero" doc:"… what is recorded …"`
+	Is        string        `json:"is,omitzero" doc:"… and what it would be"`
+}
+
+// A WhatIfEvent is an event on one of the lines.
+type WhatIfEvent struct {
+	Type string         `json:"type"`
+	Data jsontext.Value `json:"data"`
+	Text string         `json:"text,omitzero" doc:"in words"`
+}
+
+// A WhatIfOutcome is a character that stands otherwise at the end.
+type WhatIfOutcome struct {
+	Character string         `json:"character"`
+	Name      string         `json:"name"`
+	Recorded  *events.Vitals `json:"recorded,omitzero" doc:"left out: it does not exist there"`
+	Otherwise *events.Vitals `json:"otherwise,omitzero"`
+}
+
+// Ask decides the command of record n again with a change, and the commands
+// after it, and compares. commits hands over the commits of the campaign in
+// order until it is told to stop with an error. Errors: *rules.Invalid,
+// *rules.Rejection and the like when the changed command cannot be decided,
+// *rules.MissingEdition, *NotARoll when there is no record n, *Unusable.
+func Ask(library rules.Library, n int64, change Change, commits func(each func(payload []byte) error) error) (*WhatIf, error) {
+	horizon := DefaultHorizon
+	if change.Horizon != nil {
+		horizon = *change.Horizon
+	}
+	if horizon < 0 || horizon > MaxHorizon {
+		return nil, &rules.Invalid{Field: "horizon", Reason: fmt.Sprintf("is %d: must be 0 to %d", horizon, MaxHorizon)}
+	}
+	f := &fork{library: library, n: n, horizon: horizon, change: change, teller: projections.NewTeller()}
+	if err := commits(f.commit); err != nil && !errors.Is(err, errForked) {
+		return nil, err
+	}
+	if f.branch == nil {
+		return nil, &NotARoll{N: n}
+	}
+	return f.compare()
+}
+
+// errForked ends the reading when the horizon is reached.
+var errForked = errors.New("the horizon is reached")
+
+// fork reads up to the command of record n and keeps the commands after it.
+type fork struct {
+	library rules.Library
+	n       int64
+	horizon int
+	change  Change
+	trunk   *rules.Campaign // as recorded
+	teller  *projections.Teller
+	branch  *rules.Campaign   // at the fork
+	later   [][]events.Record // the command of the fork first; parts of an advance belong to it
+	count   int
+}
+
+func (f *fork) commit(payload []byte) error {
+	recs, err := events.ParseCommit(payload)
+	if err != nil {
+		return &Unusable{Err: err}
+	}
+	if f.trunk == nil {
+		f.trunk = rules.NewCampaign(recs[0].Campaign, f.library)
+	}
+	last := recs[len(recs)-1].N
+	if f.branch == nil && last >= f.n {
+		if f.trunk.Book == nil || f.trunk.Pending != nil && f.n >= recs[0].N && recs[0].Cmd.Type == "clock.resume" {
+			return rules.Reject("not_a_fork", "", "record %d is in the middle of what one command did: fork at the command's first record", f.n)
+		}
+		f.branch = f.trunk.Fork()
+	}
+	if f.branch != nil {
+		if recs[0].Cmd.Type != "clock.resume" {
+			if f.count == f.horizon+1 {
+				return errForked
+			}
+			f.count++
+			f.later = append(f.later, recs)
+		} else {
+			k := len(f.later) - 1
+			f.later[k] = append(slices.Clip(f.later[k]), recs...)
+		}
+	}
+	if err := f.trunk.ApplyCommit(recs); err != nil {
+		return &Unusable{N: recs[0].N, Err: err}
+	}
+	for _, rec := range recs {
+		f.teller.Tell(rec)
+	}
+	return nil
+}
+
+// compare decides the branch and holds it against the trunk.
+func (f *fork) compare() (*WhatIf, error) {
+	branch, err := f.branch.Under(f.change.Edition, f.change.Options)
+	if err != nil {
+		return nil, err
+	}
+	w := &WhatIf{
+		WhatIf: true, Campaign: f.trunk.ID, N: f.n, Change: f.change, Edition: branch.Book.Edition(), Steps: []WhatIfStep{}, Characters: []WhatIfOutcome{}, Clock: f.trunk.Clock,
+	}
+	d := newOtherDice(f.trunk.ID, f.n, f.later)
+	for i, recs := range f.later {
+		cmd := commandOf(recs[0])
+		if i == 0 {
+			if cmd, err = f.changed(branch, cmd, recs, d); err != nil {
+				return nil, err
+			}
+		}
+		facts, refused := decideOtherwise(branch, cmd, recs, d)
+		if i == 0 && refused != nil {
+			return nil, refused
+		}
+		step, err := f.step(recs, cmd, facts, refused)
+		if err != nil {
+			return nil, err
+		}
+		if !step.Same && w.PartAt == nil {
+			w.PartAt = &recs[0].N
+		}
+		w.Steps = append(w.Steps, step)
+	}
+	w.Characters = outcomes(f.trunk, branch)
+	return w, nil
+}
+
+func commandOf(rec events.Record) rules.Command {
+	return rules.Command{ID: rec.Cmd.ID, By: rec.By, Type: rec.Cmd.Type, Data: rec.Cmd.Data, Dice: rec.Cmd.Dice, Seat: rec.Cmd.Seat}
+}
+
+// changed is the command of the fork with what was asked for.
+func (f *fork) changed(c *rules.Campaign, cmd rules.Command, recs []events.Record, d *otherDice) (rules.Command, error) {
+	if f.change.Command != nil {
+		cmd.Type, cmd.Data, cmd.Dice = f.change.Command.Type, f.change.Command.Data, nil
+	}
+	if len(f.change.Modifiers) > 0 {
+		var err error
+		if cmd, err = modified(c, cmd, f.change.Modifiers); err != nil {
+			return cmd, err
+		}
+	}
+	if f.change.Command != nil || len(f.change.Modifiers) > 0 {
+		var err error
+		if cmd, err = c.Canonical(cmd); err != nil {
+			return cmd, inCommand(err)
+		}
+	}
+	if len(f.change.Dice) == 0 {
+		return cmd, nil
+	}
+	for i, face := range f.change.Dice {
+		if face < 1 {
+			return cmd, &rules.Invalid{Field: fmt.Sprintf("dice.%d", i), Reason: fmt.Sprintf("is %d: no die shows it", face)}
+		}
+	}
+	return f.thrown(cmd, recs, d)
+}
+
+// inCommand says that a complaint is about the command in the place of the
+// recorded one.
+func inCommand(err error) error {
+	var bad *rules.Invalid
+	if errors.As(err, &bad) {
+		return &rules.Invalid{Field: "command." + bad.Field, Reason: bad.Reason}
+	}
+	return err
+}
+
+// thrown puts other dice under the roll of record n. Among the rolls of an
+// advance only that one gets them.
+func (f *fork) thrown(cmd rules.Command, recs []events.Record, d *otherDice) (rules.Command, error) {
+	roll, before := rollAt(recs, f.n)
+	switch {
+	case f.change.Command != nil || roll == nil:
+		cmd.Dice = &events.Hand{Faces: f.change.Dice}
+	case roll.Source == rules.SourcePhysical:
+		rest := cmd.Dice.Faces[min(before+len(roll.Draws), len(cmd.Dice.Faces)):]
+		cmd.Dice = &events.Hand{Faces: slices.Concat(cmd.Dice.Faces[:before], f.change.Dice, rest)}
+	default:
+		d.faces[linkKey(roll.Lane, roll.I)] = f.change.Dice
+	}
+	return cmd, nil
+}
+
+// rollAt finds the roll that record n of a command is, or follows from, and how
+// many dice were thrown in the command before it. It is the first roll when n
+// is no roll's.
+func rollAt(recs []events.Record, n int64) (roll *events.RollMade, before int) {
+	for _, rec := range recs {
+		if rec.N > n && roll != nil {
+			return roll, before
+		}
+		if made := made(rec); made != nil {
+			if roll != nil {
+				before += len(roll.Draws)
+			}
+			roll = made
+		}
+	}
+	return roll, before
+}
+
+// made is the roll in a record, or nil.
+func made(rec events.Record) *events.RollMade {
+	if rec.Type != "roll.made" && rec.Type != "roll.resolved" {
+		return nil
+	}
+	e, err := core.Decode(rec)
+	if err != nil {
+		return nil
+	}
+	switch e := e.(type) {
+	case *events.RollMade:
+		return e
+	case *events.RollResolved:
+		return &e.RollMade
+	}
+	return nil
+}
+
+// places are where commands hold the modifiers of the first roll: beside the
+// other members, at who acts, at the first side.
+var places = [][]string{{}, {"with"}, {"sides", "0"}, {"lone"}}
+
+// modified adds modifiers to a command, where its data has room for them. Free
+// notation gets a number behind it.
+func modified(c *rules.Campaign, cmd rules.Command, add []ChangedModifier) (rules.Command, error) {
+	if cmd.Type == "roll" {
+		var d rules.Roll
+		if err := rules.Unmarshal(cmd.Data, &d); err != nil {
+			return cmd, err
+		}
+		for _, m := range add {
+			d.Expression += fmt.Sprintf("%+d", m.Value)
+		}
+		data, err := rules.Canonical(&d)
+		cmd.Data = data
+		return cmd, err
+	}
+	for _, path := range places {
+		data, err := insert(cmd.Data, path, add)
+		if err != nil {
+			continue
+		}
+		tried := cmd
+		tried.Data = data
+		if tried, err = c.Canonical(tried); err == nil {
+			return tried, nil
+		}
+	}
+	return cmd, rules.Reject("no_modifiers", "", "%s takes no modifiers: ask with another command, or with other dice", cmd.Type).On("modifiers")
+}
+
+// insert appends modifiers to the list at a path.
+func insert(data jsontext.Value, path []string, add []ChangedModifier) (jsontext.Value, error) {
+	var whole any
+	if err := json.Unmarshal(data, &whole); err != nil {
+		return nil, err
+	}
+	at := whole
+	for _, name := range path {
+		switch v := at.(type) {
+		case map[string]any:
+			if _, ok := v[name]; !ok && name == "with" {
+				v[name] = map[string]any{}
+			}
+			at = v[name]
+		case []any:
+			if len(v) == 0 {
+				return nil, errors.New("the list is empty")
+			}
+			at = v[0]
+		}
+	}
+	object, ok := at.(map[string]any)
+	if !ok {
+		return nil, errors.New("there is no such member")
+	}
+	list, _ := object["modifiers"].([]any)
+	for _, m := range add {
+		list = append(list, map[string]any{"label": m.Label, "value": m.Value})
+	}
+	object["modifiers"] = list
+	return json.Marshal(whole, json.Deterministic(true))
+}
+
+// decideOtherwise decides a command on the branch, also the parts of an
+// advance, and folds it. An error is why it cannot be decided.
+func decideOtherwise(c *rules.Campaign, cmd rules.Command, recs []events.Record, d *otherDice) ([]events.Fact, error) {
+	c.Next = recs[0].N // what is numbered keeps its number on both lines
+	d.begin(c, recs)
+	facts, err := rules.DecideOtherwise(c, cmd, d, d)
+	if err != nil {
+		return nil, err
+	}
+	if err := fold(c, recs[0], cmd, facts); err != nil {
+		return nil, err
+	}
+	for c.Pending != nil {
+		part, err := rules.Canonical(&rules.ClockResume{Command: c.Pending.Command, Part: c.Pending.Parts})
+		if err != nil {
+			return nil, err
+		}
+		resume := rules.Command{ID: fmt.Sprintf("%s part %d", cmd.ID, c.Pending.Parts), By: rules.SystemPrincipal, Type: "clock.resume", Data: part}
+		more, err := rules.DecideOtherwise(c, resume, d, d)
+		if err != nil {
+			return nil, err
+		}
+		if err := fold(c, recs[0], resume, more); err != nil {
+			return nil, err
+		}
+		facts = append(facts, more...)
+	}
+	return facts, nil
+}
+
+func fold(c *rules.Campaign, first events.Record, cmd rules.Command, facts []events.Fact) error {
+	return c.ApplyFacts(events.Head{Campaign: c.ID, N: c.Next, At: first.At, By: cmd.By, Cmd: cmd.Record()}, facts)
+}
+
+// step shows a command on both lines.
+func (f *fork) step(recs []events.Record, cmd rules.Command, facts []events.Fact, refused error) (WhatIfStep, error) {
+	s := WhatIfStep{N: recs[0].N, Command: recs[0].Cmd.ID, Type: recs[0].Cmd.Type, By: recs[0].By, Recorded: []WhatIfEvent{}, Otherwise: []WhatIfEvent{}}
+	if refused != nil {
+		s.Refused = refused.Error()
+	}
+	was, is := compared(recs), make([]events.Record, 0, len(facts))
+	for i := range facts {
+		if err := facts[i].Encode(); err != nil {
+			return s, err
+		}
+		is = append(is, events.Record{V: events.Version, Campaign: recs[0].Campaign, N: recs[0].N + int64(i), At: recs[0].At, By: cmd.By, Clock: facts[i].Clock, Type: facts[i].Event.Type(), Data: facts[i].Data})
+	}
+	is = compared(is)
+	s.Same = refused == nil && equal(was, is)
+	if !s.Same && refused == nil {
+		s.Field, s.Was, s.Is = parted(was, is)
+	}
+	s.LeftOut = max(0, len(was)-maxShownEvents) + max(0, len(is)-maxShownEvents)
+	for _, rec := range was[:min(len(was), maxShownEvents)] {
+		s.Recorded = append(s.Recorded, WhatIfEvent{rec.Type, rec.Data, f.teller.Say(rec)})
+	}
+	for _, rec := range is[:min(len(is), maxShownEvents)] {
+		s.Otherwise = append(s.Otherwise, WhatIfEvent{rec.Type, rec.Data, f.teller.Say(rec)})
+	}
+	return s, nil
+}
+
+// compared are the records of a command that the lines are compared by: how an
+// advance was cut into commits does not matter.
+func compared(recs []events.Record) []events.Record {
+	return slices.DeleteFunc(slices.Clone(recs), func(r events.Record) bool { return r.Type == "clock.advancing" })
+}
+
+func equal(a, b []events.Record) bool {
+	return slices.EqualFunc(a, b, func(x, y events.Record) bool {
+		return x.Type == y.Type && x.Clock == y.Clock && bytes.Equal(x.Data, y.Data)
+	})
+}
+
+// parted finds the first difference of two lists of events.
+func parted(was, is []events.Record) (field, a, b string) {
+	for i := range max(len(was), len(is)) {
+		switch {
+		case i == len(was):
+			return "events", "nothing", is[i].Type
+		case i == len(is):
+			return "events", was[i].Type, "nothing"
+		case was[i].Type != is[i].Type:
+			return "type", was[i].Type, is[i].Type
+		case !bytes.Equal(was[i].Data, is[i].Data):
+			return difference(was[i].Type, was[i].Data, is[i].Data)
+		case was[i].Clock != is[i].Clock:
+			return "clock", fmt.Sprint(was[i].Clock), fmt.Sprint(is[i].Clock)
+		}
+	}
+	return "", "", ""
+}
+
+// outcomes are the characters that stand otherwise.
+func outcomes(trunk, branch *rules.Campaign) []WhatIfOutcome {
+	all := []WhatIfOutcome{}
+	ids := slices.Concat(trunk.Characters(), branch.Characters())
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		o := WhatIfOutcome{Character: id}
+		for _, line := range []struct {
+			c  *rules.Campaign
+			to **events.Vitals
+		}{{trunk, &o.Recorded}, {branch, &o.Otherwise}} {
+			if ch, ok := line.c.Character(id); ok {
+				v := line.c.Vitals(ch)
+				o.Name, *line.to = ch.Name, &v
+			}
+		}
+		a, _ := json.Marshal(o.Recorded, json.Deterministic(true)) // vitals always can be written
+		b, _ := json.Marshal(o.Otherwise, json.Deterministic(true))
+		if !bytes.Equal(a, b) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// otherDice gives the dice of the branch: those of the ledger where the lane
+// and the index are the same, else dice of a stream that is nobody's. It draws
+// from no chain: what it knows of one is what the ledger has shown.
+type otherDice struct {
+	label string
+	links map[string]events.RollMade // what the ledger shows, by lane and index
+	faces map[string][]int           // given with the change, by lane and index
+	seeds *seeds                     // of the commit that is being decided
+}
+
+func newOtherDice(campaign string, n int64, later [][]events.Record) *otherDice {
+	d := &otherDice{label: fmt.Sprintf("%s %d", campaign, n), links: map[string]events.RollMade{}, faces: map[string][]int{}}
+	for _, recs := range later {
+		for _, rec := range recs {
+			if m := made(rec); m != nil && m.Source == rules.SourceLedger {
+				key := m.Session + " " + linkKey(m.Lane, m.I)
+				d.links[key] = events.RollMade{S: m.S, C: m.C, W: m.W}
+			}
+		}
+	}
+	return d
+}
+
+// begin takes the anchors and links that the records of a command show.
+func (d *otherDice) begin(c *rules.Campaign, recs []events.Record) {
+	d.seeds, _ = recorded(c, recs) // records that were folded can be read
+}
+
+// Dice implements rules.Otherwise.
+func (d *otherDice) Dice(session string, lane rules.Lane, i int) rules.Taken {
+	taken := rules.Taken{Faces: d.faces[linkKey(lane.Name, i)], Source: rules.SourceWhatIf, C: dice.Absent}
+	link, known := d.links[session+" "+linkKey(lane.Name, i)]
+	seed, err := dice.ParseSeed(link.S)
+	if !known || err != nil || lane.Joint == (dice.Seed{}) {
+		taken.Stream = dice.WhatIfStream(d.label, lane.Joint, lane.Name, i, dice.Absent, dice.Absent)
+		return taken
+	}
+	w := dice.Absent
+	if link.W != "" {
+		w = link.W
+	}
+	taken.Stream = dice.NewStream(seed, lane.Joint, lane.Name, i, link.C, w)
+	taken.S, taken.C, taken.W = link.S, link.C, link.W
+	if len(taken.Faces) == 0 {
+		taken.Source = rules.SourceLedger
+	}
+	return taken
+}
+
+// Anchor implements rules.Chains. A seat that the ledger does not have gets an
+// anchor of its own.
+func (d *otherDice) Anchor(session, lane string, n int) (dice.Seed, error) {
+	if d.seeds != nil {
+		if seed, err := d.seeds.Anchor(session, lane, n); err == nil {
+			return seed, nil
+		}
+	}
+	return sha256.Sum256(fmt.Appendf(nil, "dice-whatif/anchor\n%s\n%s\n%s\n", d.label, session, lane)), nil
+}
+
+// Link implements rules.Chains.
+func (d *otherDice) Link(session, lane string, n, i int) (dice.Seed, error) {
+	if d.seeds == nil {
+		return dice.Seed{}, errors.New("the ledger has not shown this link")
+	}
+	return d.seeds.Link(session, lane, n, i)
+}
