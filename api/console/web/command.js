@@ -1,0 +1,170 @@
+// Giving a command: a form made from its schema, one key for one tap, and what it came to.
+import { html, useEffect, useMemo, useRef, useState } from './html.js'
+import { Problem } from './api.js'
+import { complete, errorsByPath, Fields, namesCharacter, resolve, suggestions } from './form.js'
+import { uuid } from './subtle.js'
+import { Dialog, Trouble } from './ui.js'
+import { count, duration, gameTime, label, ownDraws, reckoning, tell } from './words.js'
+
+/** Commands that never throw dice: no dice are typed in with them. */
+const NO_DICE = /^(participant|session|seat|seating|setting|note|dispute|ruling|correction|target|tempo|character|clock|heal)\.|^roll\./
+
+/** What was filled in last, by command type, so that the second blow needs fewer taps than the first. */
+const drafts = new Map()
+
+/** Values to begin a form with. */
+function begin(store, spec, preset) {
+  const last = drafts.get(store.id + spec.type) ?? {}
+  const schema = resolve(spec.data, spec.data)
+  const value = { ...last, ...preset }
+  for (const [name, s] of Object.entries(schema.properties ?? {})) {
+    const member = resolve(s, spec.data)
+    if (namesCharacter(name, member) && value[name] && !store.characters.has(value[name])) delete value[name]
+    if (['attacker', 'character'].includes(name) && !value[name] && store.mine.length === 1) value[name] = store.mine[0].id
+  }
+  if (spec.type === 'character.create') Object.assign(value, { kind: value.kind ?? (store.gm ? 'npc' : 'pc'), creation: value.creation ?? 'free', sheet: value.sheet ?? structuredClone(store.system.example) })
+  if (spec.type === 'character.amend' && value.character) value.sheet = structuredClone(store.characters.get(value.character)?.sheet)
+  if (spec.type === 'session.open') Object.assign(value, { kind: value.kind ?? 'table' })
+  return value
+}
+
+/**
+ * A window with the form of a command, and then with what it came to.
+ * @param {{store: import('./store.js').Store, type: string, preset?: object, onClose: () => void}} props
+ */
+export function CommandDialog({ store, type, preset, onClose }) {
+  const spec = store.command(type)
+  const [answer, setAnswer] = useState(null)
+  const [round, setRound] = useState(0)
+  if (!spec) return null
+  return html`<${Dialog} title=${spec.title} onClose=${onClose}>
+    ${answer ? html`<${Outcome} store=${store} answer=${answer} onClose=${onClose} onAgain=${/^(session|participant|seating|character)\./.test(type) ? null : () => { setAnswer(null); setRound(round + 1) }} />`
+      : html`<${CommandForm} key=${round} store=${store} spec=${spec} preset=${preset} onDone=${setAnswer} />`}
+  <//>`
+}
+
+export function CommandForm({ store, spec, preset, onDone }) {
+  const [value, setValue] = useState(() => begin(store, spec, preset))
+  const [hand, setHand] = useState(null) // dice typed in, as text
+  const [seen, setSeen] = useState('public')
+  const [busy, setBusy] = useState(false)
+  const [wait, setWait] = useState('')
+  const [problem, setProblem] = useState(null)
+  const running = useRef(false)
+  const key = useRef(uuid()) // of this form: however often the button is tapped, it is one command
+  const root = spec.data, schema = resolve(root, root)
+  const mine = useMemo(() => store.mine.map(c => c.id), [store.characters.size])
+  const context = {
+    characters: [...store.characters.values()].sort((a, b) => Number(mine.includes(b.id)) - Number(mine.includes(a.id))),
+    participants: store.campaign.participants, sheet: store.system.sheet, errors: errorsByPath(problem),
+    suggest: suggestions([...store.characters.values()], value.sheet)
+  }
+  const submit = async e => {
+    e.preventDefault()
+    if (running.current) return // the second tap of a double tap
+    running.current = true
+    setBusy(true)
+    setProblem(null)
+    try {
+      const command = { type: spec.type }
+      const data = complete(root, root, value)
+      if (data && Object.keys(data).length) command.data = data
+      else if (Object.keys(schema.properties ?? {}).length === 0 || !schema.required?.length) command.data = {}
+      if (hand !== null) command.dice = { faces: readFaces(hand) }
+      if (seen !== 'public') command.visibility = seen
+      const answer = await store.give(command, { key: key.current, onWait: setWait })
+      drafts.set(store.id + spec.type, spec.type.startsWith('character.') ? {} : keepable(value))
+      store.news = answer.records.map(r => tell(r, store.name)).filter(t => !t.muted).slice(0, 2).map(t => t.text).join('. ')
+      onDone(answer)
+    } catch (error) {
+      setProblem(error)
+      if (error instanceof Problem && error.status < 500) key.current = uuid() // nothing was stored: what is changed now is another command
+    } finally {
+      running.current = false
+      setBusy(false)
+      setWait('')
+    }
+  }
+  const form = useRef(null)
+  useEffect(() => { form.current?.querySelector('[aria-invalid=true], .wrong input')?.focus() }, [problem])
+  return html`<form class="stack" ref=${form} onSubmit=${submit} novalidate=${false}>
+    ${spec.doc ? html`<p class="hint">${spec.doc}</p>` : null}
+    <${Fields} schema=${schema} root=${root} value=${value} onChange=${setValue} path="data" context=${context} />
+    ${NO_DICE.test(spec.type) ? null : html`<${Hand} hand=${hand} onChange=${setHand} error=${Object.entries(context.errors).find(([p]) => p.startsWith('dice'))?.[1]} />`}
+    ${store.secrets && MAY_BE_SECRET.test(spec.type) ? html`<div class="field"><label for="seen">Who sees it</label><select id="seen" value=${seen} onChange=${e => setSeen(e.target.value)}>
+      <option value="public">Everybody</option><option value="private">${store.gm ? 'Only me, until I open it' : 'Only me and the game master'}</option>${store.gm ? null : html`<option value="blind">Only the game master</option>`}</select></div>` : null}
+    <${Trouble} problem=${problem} />
+    ${wait ? html`<p class="notice" role="status">${wait}</p>` : null}
+    <div class="actions end"><button type="submit" class="main large" aria-busy=${busy}>${busy ? 'One moment …' : spec.title}</button></div>
+  </form>`
+}
+
+const MAY_BE_SECRET = /^(roll|check|contest)$/
+
+/** Without what belongs to one time only. */
+function keepable(value) {
+  const { purpose, cause, reason, text, title, question, modifiers, target, ...rest } = value
+  return typeof target === 'string' ? { ...rest, target } : rest
+}
+
+function readFaces(text) {
+  const faces = text.split(/[\s,;+]+/).filter(Boolean).map(Number)
+  if (!faces.length || faces.some(f => !Number.isInteger(f) || f < 1)) throw new Error('Type the faces as numbers, in the order the rules ask for them, such as 6 2.')
+  return faces
+}
+
+/** Dice from the table in place of the ledger's. */
+function Hand({ hand, onChange, error }) {
+  const on = hand !== null
+  return html`<div class=${'field hand' + (error ? ' wrong' : '')}>
+    <label class="check"><input type="checkbox" checked=${on} onChange=${e => onChange(e.target.checked ? '' : null)} /> I throw real dice</label>
+    ${on ? html`<label for="faces">Faces, in order</label><input id="faces" inputmode="numeric" autocomplete="off" placeholder="6 2" value=${hand} onInput=${e => onChange(e.target.value)} aria-describedby="faces-hint" />
+      <p class="hint" id="faces-hint">If the rules need more dice than you typed, they say which.</p>${error ? html`<p class="error">${error}</p>` : null}` : null}
+  </div>`
+}
+
+/** What a command came to: the roll large, then what followed. */
+export function Outcome({ store, answer, onClose, onAgain }) {
+  const records = answer.records
+  const done = useRef(null)
+  useEffect(() => { done.current?.focus() }, [])
+  const ticks = records.filter(r => r.type === 'tick.processed')
+  const advanced = records.find(r => r.type === 'clock.advanced' || r.type === 'clock.advancing')
+  const rolls = ticks.length ? [] : records.filter(r => r.type === 'roll.made' || r.type === 'roll.resolved')
+  const followed = records.filter(r => !rolls.includes(r) && !(ticks.length && ['roll.made', 'tick.processed'].includes(r.type)) && !/^seat|^seating/.test(r.type) && r !== advanced)
+  return html`<div class="outcome">
+    ${rolls.map(r => html`<${BigRoll} store=${store} rec=${r} />`)}
+    ${advanced ? html`<p class="big-words">It is ${gameTime(advanced.data.to)} now.</p>` : null}
+    ${ticks.length ? html`<${Ticks} store=${store} ticks=${ticks} records=${records} />` : advanced ? html`<p>Nothing fell due in ${duration(advanced.data.to - advanced.data.from)}.</p>` : null}
+    <ul class="told">${followed.map(r => { const t = tell(r, store.name); return html`<li class=${t.kind}>${t.text}</li>` })}</ul>
+    ${answer.repeated ? html`<p class="quiet">This had been done before; it was not done twice.</p>` : null}
+    <div class="actions end">${onAgain ? html`<button type="button" onClick=${onAgain}>Again</button>` : null}<button type="button" class="main" ref=${done} onClick=${onClose}>Done</button></div>
+  </div>`
+}
+
+function BigRoll({ store, rec }) {
+  const d = rec.data
+  return html`<section class="big-roll">
+    <p class="purpose">${d.character ? store.name(d.character) + ' · ' : ''}${label(d.purpose || d.expression)}</p>
+    <p class="total">${d.total}</p>
+    <p><${Dice} draws=${ownDraws(d)} /></p>
+    <p class="big-words">${reckoning(d, ownDraws(d))}</p>
+    ${(d.also ?? []).map(a => html`<p class="also">${a.character ? store.name(a.character) + ', ' : ''}${a.purpose}: ${reckoning(a)}</p>`)}
+    <p><a href=${`#/c/${store.id}/roll/${rec.n}`}>Why this result?</a></p>
+  </section>`
+}
+
+/** Dice as they lie. */
+export const Dice = ({ draws }) => html`<span class="dice">${draws.map(([sides, face]) => html`<span class="die" title=${'d' + sides}><span class="visually-hidden">d${sides} shows </span>${face}<small aria-hidden="true">d${sides}</small></span>`)}</span>`
+
+/** Everything that fell due, as one list. */
+export function Ticks({ store, ticks, records = [] }) {
+  const died = records.filter(r => r.type === 'character.died')
+  return html`<section><h3>${count(ticks.length, 'check')} fell due</h3>
+    ${died.map(r => html`<p class="died">${tell(r, store.name).text}</p>`)}
+    <ul class="told ticks" tabindex="0" aria-label="Checks that fell due">${ticks.map(r => {
+      const t = tell(r, store.name)
+      const rolled = records.filter(x => x.type === 'roll.made' && x.n < r.n && x.data.character === r.data.character).at(-1)
+      return html`<li class=${t.kind}><span class="quiet">${gameTime(r.data.due)}</span> ${t.text}${rolled && r.data.rolled ? html` <a href=${`#/c/${store.id}/roll/${rolled.n}`}>roll</a>` : null}</li>`
+    })}</ul></section>`
+}

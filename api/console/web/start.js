@@ -1,0 +1,123 @@
+// Before the table: signing in, starting a campaign, joining one.
+import { html, useState } from './html.js'
+import { admin, adopt, forget, identities, linkFor, signIn, tokenIn } from './auth.js'
+import { request, systemOf, systems } from './api.js'
+import { lasting } from './device.js'
+import { canSit } from './seat.js'
+import { uuid } from './subtle.js'
+import { Act, Copy, QR, Trouble, useLoaded, Waiting } from './ui.js'
+import { label, wallDate } from './words.js'
+
+/** Who comes without a link, and who has several tables. */
+export function Home({ wanted }) {
+  const mine = identities().filter(i => !i.admin)
+  return html`<h1>Tallystick</h1>
+    <p class="lead">A ledger for your table: every roll, wound and healing tick stays as it fell. Nobody can choose, foresee or rewrite it, whoever runs the server included.</p>
+    ${wanted ? html`<p class="notice">You are not signed in to this campaign on this device. Open your link again, or paste it here.</p>` : null}
+    ${mine.length ? html`<h2>Your tables</h2><ul class="rows">${mine.map(i => html`<${MyTable} identity=${i} />`)}</ul>` : null}
+    ${admin() ? html`<${AllTables} />` : null}
+    <${SignIn} />
+    <p class="quiet">For programs: <a href="/docs">the API</a>, <a href="/openapi.json">its OpenAPI document</a>. <a href="/console/licences.txt">Licences</a> of what this page is made with.</p>`
+}
+
+function MyTable({ identity }) {
+  const { value } = useLoaded(() => request('GET', `/v1/campaigns/${identity.campaign}`, { identity }), [identity.campaign])
+  return html`<li><a class="go" href=${`#/c/${identity.campaign}/table`}><strong>${value?.name ?? 'Campaign'}</strong> <span class="quiet">as ${identity.handle}${identity.role === 'gm' ? ', game master' : ''}</span></a></li>`
+}
+
+function AllTables() {
+  const { value, problem, again } = useLoaded(() => request('GET', '/v1/campaigns?limit=200', { identity: admin() }), [])
+  return html`<h2>Campaigns on this server</h2>
+    <p><a class="button" href="#/start">Start a campaign</a> <button type="button" class="plain" onClick=${() => { forget('server'); location.reload() }}>Sign the admin out</button></p>
+    <${Trouble} problem=${problem} onRetry=${again} />
+    ${value && !value.items.length ? html`<p class="quiet">There is none yet.</p>` : null}
+    <ul class="rows">${value?.items.map(c => html`<li><a class="go" href=${`#/c/${c.id}/table`}><strong>${c.name ?? c.id}</strong> <span class="quiet">${c.problem ?? `${c.system}, begun ${wallDate(c.created_at)}`}</span></a></li>`)}</ul>`
+}
+
+function SignIn() {
+  const [text, setText] = useState('')
+  const go = async () => {
+    if (!text.trim()) throw new Error('Paste your link or token first.')
+    const me = await signIn(tokenIn(text))
+    location.hash = me.admin ? '#/start' : `#/c/${me.campaign}/join`
+  }
+  return html`<section class="card" aria-labelledby="sign-in"><h2 id="sign-in">Sign in</h2>
+    <p>Players: scan the code or open the link that your game master shows you. Whoever runs the server: paste the admin token, which stands in the file <code>admin.token</code>.</p>
+    <form onSubmit=${e => e.preventDefault()}><div class="field"><label for="token">Link or token</label>
+      <input id="token" type="password" autocomplete="off" value=${text} onInput=${e => setText(e.target.value)} /></div>
+      <${Act} class="main" work=${go}>Sign in<//></form></section>`
+}
+
+/** One form makes a campaign. */
+export function Start() {
+  const { value: list, problem, again } = useLoaded(systems, [])
+  const [name, setName] = useState('')
+  const [chosen, setChosen] = useState(null)
+  const [options, setOptions] = useState({})
+  const [key] = useState(uuid)
+  const [made, setMade] = useState(null)
+  if (!admin()) return html`<h1>Start a campaign</h1><p>Campaigns are made by whoever runs the server.</p><${SignIn} />`
+  if (made) return html`<${Begun} made=${made} name=${name} />`
+  const newest = (list ?? []).filter(s => !list.some(t => t.system === s.system && t.edition > s.edition))
+  const system = chosen ?? newest[0]?.system
+  const create = async () => {
+    if (!name.trim()) throw new Error('Give the campaign a name first.')
+    const body = { name: name.trim(), system }
+    if (Object.keys(options).length) body.options = options
+    const campaign = await request('POST', '/v1/campaigns', { identity: admin(), body, key })
+    adopt({ token: campaign.gm.token, admin: false, campaign: campaign.campaign, handle: campaign.gm.handle, role: 'gm' })
+    return campaign
+  }
+  return html`<h1>Start a campaign</h1>
+    <${Trouble} problem=${problem} onRetry=${again} />
+    <form class="stack" onSubmit=${e => e.preventDefault()}>
+      <div class="field"><label for="name">Name</label><input id="name" maxlength="200" required autofocus value=${name} onInput=${e => setName(e.target.value)} /></div>
+      <fieldset class="choices"><legend>Rules</legend>${newest.map(s => html`<label class="choice"><input type="radio" name="system" value=${s.system} checked=${s.system === system} onChange=${() => { setChosen(s.system); setOptions({}) }} />
+        <span><strong>${s.title}</strong><span>${s.summary}</span><span class="quiet">${s.credit}</span></span></label>`)}</fieldset>
+      ${system ? html`<${Options} system=${system} values=${options} onChange=${setOptions} />` : null}
+      <div class="actions"><${Act} class="main" work=${create} onDone=${setMade}>Start the campaign<//></div>
+    </form>`
+}
+
+/** Where the book can be read in two ways, the table chooses. */
+function Options({ system, values, onChange }) {
+  const { value, problem, again } = useLoaded(() => systemOf({ system }), [system])
+  if (problem) return html`<${Trouble} problem=${problem} onRetry=${again} />`
+  if (!value) return html`<${Waiting} what="the options" />`
+  const changed = Object.keys(values).length
+  const set = (o, v) => { const next = { ...values }; if (v === o.default || v === '') delete next[o.name]; else next[o.name] = v; onChange(next) }
+  return html`<details class="group"><summary>Options: ${changed ? `${changed} changed` : 'all as the book is usually read'}</summary>
+    <p class="hint">They stand for the whole campaign.</p>
+    ${value.options.map(o => {
+      const [title, ...rest] = [label(o.name.replace(/^[^.]*\./, ''))]
+      const id = 'o-' + o.name
+      return html`<div class="field"><label for=${id}>${title}${rest}</label>
+        ${o.values ? html`<select id=${id} aria-describedby=${id + '-d'} onChange=${e => set(o, e.target.value)}>${o.values.map(v => html`<option value=${v} selected=${v === (values[o.name] ?? o.default)}>${v.replace(/_/g, ' ')}${v === o.default ? ' (usual)' : ''}</option>`)}</select>`
+          : html`<input id=${id} type="number" aria-describedby=${id + '-d'} min=${o.min ?? 0} max=${o.max} value=${values[o.name] ?? o.default} onInput=${e => set(o, e.target.value)} />`}
+        <p class="hint" id=${id + '-d'}>${o.doc} <span class="quiet">${o.rule}</span></p></div>`
+    })}</details>`
+}
+
+function Begun({ made, name }) {
+  const link = linkFor(made.gm.token)
+  return html`<h1>${name} begins</h1>
+    <p class="lead">You are its game master on this device. Invite your players now, or go to the table.</p>
+    <p class="actions"><a class="button main" href=${`#/c/${made.campaign}/people`}>Invite players</a> <a class="button" href=${`#/c/${made.campaign}/table`}>To the table</a></p>
+    <section class="card invite" aria-labelledby="own"><h2 id="own">Your own link</h2>
+      <p>It makes another device the game master's. It is not shown again: keep it like a key.</p>
+      <${QR} text=${link} label="Code with the game master's link" />
+      <${Copy} text=${link} label="Link of the game master" /></section>`
+}
+
+/** The first thing a player sees behind their link. */
+export function Join({ store }) {
+  const me = store.me
+  const seat = async () => { if (canSit(store)) await store.sit(); location.hash = `#/c/${store.id}/table` }
+  const characters = [...store.characters.values()].filter(c => c.owner === me.handle)
+  return html`<h1>Welcome to ${store.campaign.name}</h1>
+    <p class="lead">You are <strong>${me.handle}</strong>, ${me.role === 'gm' ? 'the game master' : me.role}.${characters.length ? ` You play ${characters.map(c => c.name).join(' and ')}.` : ''}</p>
+    ${me.role === 'spectator' ? null : html`<section class="card"><h2>What this device does for you</h2>
+      <p>It keeps secrets of its own and mixes them into the dice. Then nobody can foresee your rolls, and nobody can choose the dice of the table alone, the host included. Everything this device does for that it does by itself.</p>
+      ${lasting ? null : html`<p class="notice">This browser window keeps nothing: when you close it, the device's secrets are gone and you take another seat.</p>`}</section>`}
+    <div class="actions"><${Act} class="main large" work=${seat}>${canSit(store) ? 'Join and take my seat' : 'Join the table'}<//></div>`
+}
