@@ -37,8 +37,8 @@ func (s *Server) participantRoutes() {
 	}, s.me)
 	handle(s, route{
 		Method: http.MethodGet, Path: path, ID: "list-participants", Summary: "List who takes part", Access: reader,
-	}, func(ctx context.Context, in *listInput) (out *output[projections.Page[projections.Participant]], err error) {
-		err = s.view(ctx, in.Campaign, func(v *projections.Views) error {
+	}, func(ctx context.Context, in *charactersInput) (out *output[projections.Page[projections.Participant]], err error) {
+		err = s.viewAt(ctx, in.Campaign, in.Moment, func(v *projections.Views) error {
 			out = answer(page(v.Participants(), in.Paging))
 			return nil
 		})

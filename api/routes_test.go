@@ -53,6 +53,10 @@ func TestAccess(t *testing.T) {
 		"GET /v1/campaigns/{campaign}/sessions/{session}/replay":        readers,
 		"GET /v1/campaigns/{campaign}/rolls":                            readers,
 		"GET /v1/campaigns/{campaign}/rolls/{n}":                        readers,
+		"GET /v1/campaigns/{campaign}/disputes":                         readers,
+		"GET /v1/campaigns/{campaign}/disputes/{dispute}":               readers,
+		"GET /v1/campaigns/{campaign}/corrections":                      readers,
+		"GET /v1/campaigns/{campaign}/overrides":                        readers,
 		"GET /v1/campaigns/{campaign}/checkpoint":                       readers,
 		"GET /v1/campaigns/{campaign}/proofs/inclusion":                 readers,
 		"GET /v1/campaigns/{campaign}/proofs/consistency":               readers,
@@ -69,7 +73,8 @@ func TestAccess(t *testing.T) {
 	}
 	queries := map[string]string{"GET /v1/campaigns/{campaign}/proofs/inclusion": "?n=0", "GET /v1/campaigns/{campaign}/proofs/consistency": "?from=1"}
 	n := fmt.Sprint(g.size() - 1)
-	fill := strings.NewReplacer("{campaign}", g.id, "{character}", g.bob, "{session}", g.session, "{n}", n, "{system}", "toy", "{slug}", "rejected", "{handle}", "guest")
+	dispute := g.command(g.sven, `{"type":"dispute.open","data":{"roll":`+n+`,"question":"really?"}}`).Command
+	fill := strings.NewReplacer("{campaign}", g.id, "{character}", g.bob, "{session}", g.session, "{n}", n, "{dispute}", dispute, "{system}", "toy", "{slug}", "rejected", "{handle}", "guest")
 	tokens := []string{"", "tally_" + strings.Repeat("0", 64), g.anna, g.sven, g.gm, other.gm, adminToken}
 	unseen := len(rows)
 	for path, item := range g.server.api.OpenAPI().Paths {

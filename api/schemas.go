@@ -164,10 +164,11 @@ var who = map[rules.Who]string{
 	rules.GMOnly:        "For the game master.",
 	rules.OwnCharacters: "For the game master, and for players with their own characters.",
 	rules.Participants:  "For everybody at the table but spectators.",
+	rules.Table:         "For everybody at the table, spectators too.",
 }
 
 // whoName is the same for programs.
-var whoName = map[rules.Who]string{rules.GMOnly: "gm", rules.OwnCharacters: "own-characters", rules.Participants: "participants"}
+var whoName = map[rules.Who]string{rules.GMOnly: "gm", rules.OwnCharacters: "own-characters", rules.Participants: "participants", rules.Table: "table"}
 
 // alone is the schema of a value's type with everything it refers to in $defs.
 func (s *schemas) alone(v any) (jsontext.Value, error) {

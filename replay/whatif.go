@@ -145,7 +145,10 @@ func (f *fork) commit(payload []byte) error {
 	}
 	last := recs[len(recs)-1].N
 	if f.branch == nil && last >= f.n {
-		if f.trunk.Book == nil || f.trunk.Pending != nil && f.n >= recs[0].N && recs[0].Cmd.Type == "clock.resume" {
+		if f.trunk.Book == nil {
+			return rules.Reject("not_a_fork", "", "record %d opens the campaign: there is nothing before it to fork from", f.n)
+		}
+		if recs[0].Cmd.Type == "clock.resume" {
 			return rules.Reject("not_a_fork", "", "record %d is in the middle of what one command did: fork at the command's first record", f.n)
 		}
 		f.branch = f.trunk.Fork()

@@ -109,7 +109,7 @@ func TestVerifyCommandRefuses(t *testing.T) {
 	if code != exitDiverged || !strings.Contains(err.Error(), "refused: record 2, data.title: it holds") || !strings.Contains(out, `"verified":false,"failure":{"n":2`) {
 		t.Errorf("code %d, %v\n%s", code, err, out)
 	}
-	for _, args := range [][]string{{}, {dir, dir}, {filepath.Join(dir, "nothing")}, {dir, "--checkpoint", "nothing"}, {dir, "--vkey", "nothing"}} {
+	for _, args := range [][]string{{}, {filepath.Join(dir, "nothing")}, {dir, "--checkpoint", "nothing"}, {dir, "--vkey", "nothing"}} {
 		if _, err, code := verifying(args...); code != exitUnusable {
 			t.Errorf("%v: code %d, %v", args, code, err)
 		}

@@ -112,23 +112,19 @@ func (r *reader) deliver(messages []rawMessage) error {
 }
 
 // rest checks that a store which says that there is no more is right. It returns
-// nil if so, and else what comes next, perhaps nothing yet.
+// nil if so, and else what comes next.
 //
-// One copy says "no more" of messages that it cannot read, too: if it gave none, its
-// last sequence must agree, and its stream must not have become shorter. Of several copies the one that was asked may lag, and
-// the leader has the last word.
+// One copy says "no more" of messages that it cannot read, too: if it gave none, the
+// campaign must be as long as it counts and the stream not shorter than it was. Of
+// several copies the one that was asked may lag, and the leader has the last word.
 func (r *reader) rest(ctx context.Context, gave bool) ([]rawMessage, error) {
 	j := r.journal
 	if j.layout.replicas == 1 && gave {
 		return nil, nil
 	}
 	if j.layout.replicas == 1 {
-		last, err := j.Last(ctx, r.campaign)
-		if err != nil {
+		if _, err := j.Last(ctx, r.campaign); err != nil {
 			return nil, err
-		}
-		if last > r.position {
-			return []rawMessage{}, nil
 		}
 		return nil, j.whole(ctx, r.campaign)
 	}

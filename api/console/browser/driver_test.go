@@ -426,3 +426,23 @@ func quoted(text string) string {
 	}
 	return string(raw)
 }
+
+// settled waits until nothing moves on the page any more: what it loads is
+// there, and it was drawn.
+func (p *page) settled() {
+	p.t.Helper()
+	const quiet = `new Promise(done => {
+  let last = '', same = 0
+  const look = () => {
+    const now = document.documentElement.scrollHeight + document.body.innerText + document.querySelectorAll('canvas').length
+    same = now === last ? same + 1 : 0
+    last = now
+    if (same > 12) done(true)
+    else requestAnimationFrame(look)
+  }
+  look()
+})`
+	if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](quiet, chromedp.EvalAwaitPromise)); err != nil {
+		p.t.Fatalf("wait until the page is quiet: %v%s", err, p.situation())
+	}
+}
