@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"tallystick/api"
 	"tallystick/api/ledger"
@@ -42,7 +43,8 @@ type node struct {
 	journal  journal.Journal
 	archive  *archive.Archive
 	heads    *archive.Heads
-	found    archive.Report // by the archive, at the start
+	found    archive.Report           // by the archive, at the start
+	damaged  atomic.Pointer[[]string] // what is wrong with the checkpoints' file, once it is read
 	ledger   *ledger.Ledger
 	server   *api.Server
 	listener net.Listener
@@ -104,11 +106,27 @@ func (n *node) problems() []string {
 	if err := n.archive.Health().Err; err != nil {
 		lines = append(lines, "the archive is not written: "+err.Error())
 	}
+	if err := n.heads.Health().Err; err != nil {
+		lines = append(lines, "the checkpoints are not kept: "+err.Error())
+	}
+	if damaged := n.damaged.Load(); damaged != nil {
+		lines = append(lines, *damaged...)
+	}
 	return lines
 }
 
-// inspect looks at every campaign behind the start.
+// inspect looks at the checkpoints' file and at every campaign, behind the
+// start.
 func (n *node) inspect(ctx context.Context, log *slog.Logger) {
+	damage, err := n.heads.Damage(ctx)
+	if err != nil {
+		return // the program is stopping
+	}
+	var lines []string
+	for _, d := range damage {
+		lines = append(lines, "damage among the checkpoints: "+d.String())
+	}
+	n.damaged.Store(&lines)
 	if err := n.ledger.Inspect(ctx); err != nil && ctx.Err() == nil {
 		log.Error("inspection of the ledger", "error", err)
 	}

@@ -202,6 +202,16 @@ type answer struct {
 	} `json:"records"`
 }
 
+// first is the first record of a type.
+func (a answer) first(kind string) int64 {
+	for _, r := range a.Records {
+		if r.Type == kind {
+			return r.N
+		}
+	}
+	return -1
+}
+
 // give gives a command as the game master.
 func (g *table) give(kind string, data map[string]any) answer {
 	g.t.Helper()

@@ -38,7 +38,7 @@ func playNight(t *testing.T, s *server) *night {
 	}
 	a := g.give("attack", map[string]any{"attacker": gorm, "target": ogre, "weapon": "Short Sword"})
 	g.roll = a.First
-	g.wound = g.give("wound.inflict", map[string]any{"character": g.brenna, "points": 10, "cause": "a fall from the wall"}).First
+	g.wound = g.give("wound.inflict", map[string]any{"character": g.brenna, "points": 10, "cause": "a fall from the wall"}).first("wound.inflicted")
 	g.give("wound.inflict", map[string]any{"character": gorm, "points": 5, "cause": "falling stones"})
 	g.give("clock.advance", map[string]any{"by": "3h"})
 	g.give("wound.treat", map[string]any{"character": g.brenna, "by": weland, "stat": "int", "skill": "First Aid", "difficulty": 5})
