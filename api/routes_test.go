@@ -53,6 +53,10 @@ func TestAccess(t *testing.T) {
 		"GET /v1/campaigns/{campaign}/sessions/{session}/replay":        readers,
 		"GET /v1/campaigns/{campaign}/rolls":                            readers,
 		"GET /v1/campaigns/{campaign}/rolls/{n}":                        readers,
+		"GET /v1/campaigns/{campaign}/rolls/{n}/audit":                  readers,
+		"POST /v1/campaigns/{campaign}/rolls/{n}/what-if":               readers,
+		"GET /v1/campaigns/{campaign}/sessions/{session}/transcript":    readers,
+		"POST /v1/ledgers":                                              {no, no, never, never, never, never, ""},
 		"GET /v1/campaigns/{campaign}/disputes":                         readers,
 		"GET /v1/campaigns/{campaign}/disputes/{dispute}":               readers,
 		"GET /v1/campaigns/{campaign}/corrections":                      readers,
@@ -69,6 +73,7 @@ func TestAccess(t *testing.T) {
 	bodies := map[string]string{
 		"POST /v1/campaigns":                         `{"name":"x","system":"toy"}`,
 		"POST /v1/campaigns/{campaign}/commands":     `{"type":"note.add","data":{"text":"x"}}`,
+		"POST /v1/campaigns/{campaign}/rolls/{n}/what-if": `{}`,
 		"POST /v1/campaigns/{campaign}/participants": `{"handle":"h%d","role":"spectator"}`,
 	}
 	queries := map[string]string{"GET /v1/campaigns/{campaign}/proofs/inclusion": "?n=0", "GET /v1/campaigns/{campaign}/proofs/consistency": "?from=1"}
