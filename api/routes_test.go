@@ -56,7 +56,7 @@ func TestAccess(t *testing.T) {
 		"GET /v1/campaigns/{campaign}/rolls/{n}/audit":                  readers,
 		"POST /v1/campaigns/{campaign}/rolls/{n}/what-if":               readers,
 		"GET /v1/campaigns/{campaign}/sessions/{session}/transcript":    readers,
-		"POST /v1/ledgers":                                              {no, no, never, never, never, never, ""},
+		"POST /v1/ledgers":                                              {no, no, never, never, never, never, "unsupported-media-type"},
 		"GET /v1/campaigns/{campaign}/disputes":                         readers,
 		"GET /v1/campaigns/{campaign}/disputes/{dispute}":               readers,
 		"GET /v1/campaigns/{campaign}/corrections":                      readers,
@@ -71,10 +71,10 @@ func TestAccess(t *testing.T) {
 		"POST /v1/campaigns/{campaign}/participants/{handle}/token":     gms,
 	}
 	bodies := map[string]string{
-		"POST /v1/campaigns":                         `{"name":"x","system":"toy"}`,
-		"POST /v1/campaigns/{campaign}/commands":     `{"type":"note.add","data":{"text":"x"}}`,
+		"POST /v1/campaigns":                              `{"name":"x","system":"toy"}`,
+		"POST /v1/campaigns/{campaign}/commands":          `{"type":"note.add","data":{"text":"x"}}`,
 		"POST /v1/campaigns/{campaign}/rolls/{n}/what-if": `{}`,
-		"POST /v1/campaigns/{campaign}/participants": `{"handle":"h%d","role":"spectator"}`,
+		"POST /v1/campaigns/{campaign}/participants":      `{"handle":"h%d","role":"spectator"}`,
 	}
 	queries := map[string]string{"GET /v1/campaigns/{campaign}/proofs/inclusion": "?n=0", "GET /v1/campaigns/{campaign}/proofs/consistency": "?from=1"}
 	n := fmt.Sprint(g.size() - 1)
