@@ -173,6 +173,7 @@ func malformed(location, reason string) *Problem {
 	if location == "" {
 		return newProblem("malformed", reason)
 	}
+	location = short(location)
 	return newProblem("malformed", location+" "+reason, FieldError{location, reason})
 }
 
@@ -261,4 +262,15 @@ func problemOfStatus(status int, detail string, errs ...error) *Problem {
 		p.Detail = p.Errors[0].Location + ": " + p.Errors[0].Message
 	}
 	return p
+}
+
+// longestLocation bounds the path to a field in a problem: a body may be
+// nested thousands of times.
+const longestLocation = 200
+
+func short(location string) string {
+	if len(location) <= longestLocation {
+		return location
+	}
+	return location[:longestLocation] + "…"
 }

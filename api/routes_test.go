@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"tallystick/api/console"
 	"tallystick/events"
 	"tallystick/events/journal"
 	"tallystick/events/merkle"
@@ -774,4 +775,41 @@ func (r *reporting) Health(ctx context.Context) journal.Health {
 	h.Sync = r.sync
 	h.Partitions[0].Gap = r.gap
 	return h
+}
+
+// The console is served with a policy of its own, compressed where that is
+// taken, and not sent twice to who has it.
+func TestConsole(t *testing.T) {
+	n := start(t, journal.NewMemory(1))
+	page := n.get("/", "")
+	if page.StatusCode != 200 || page.Header.Get("Content-Type") != "text/html; charset=utf-8" || page.Header.Get("Content-Security-Policy") != console.Policy {
+		t.Errorf("/: %d %v", page.StatusCode, page.Header)
+	}
+	file := n.get(ConsolePath+"main.js", "")
+	tag := file.Header.Get("ETag")
+	if file.StatusCode != 200 || tag == "" || file.Header.Get("Content-Type") != "text/javascript; charset=utf-8" || file.Header.Get("Content-Security-Policy") != console.Policy {
+		t.Errorf("main.js: %d %v", file.StatusCode, file.Header)
+	}
+	packed := n.ask("GET", ConsolePath+"main.js", "", "", "Accept-Encoding", "gzip")
+	if packed.Header.Get("Content-Encoding") != "gzip" || len(packed.body) >= len(file.body) {
+		t.Errorf("compressed: %d of %d bytes, %v", len(packed.body), len(file.body), packed.Header)
+	}
+	if again := n.ask("GET", ConsolePath+"main.js", "", "", "If-None-Match", tag); again.StatusCode != 304 || len(again.body) > 0 {
+		t.Errorf("again: %d, %d bytes", again.StatusCode, len(again.body))
+	}
+	for _, name := range []string{"none.js", "..%2fconsole.go", "web%2fmain.js"} {
+		problem(t, n.get(ConsolePath+name, ""), "not-found", "")
+	}
+}
+
+// A token says whom it stands for, and to nobody else.
+func TestMe(t *testing.T) {
+	g := newGame(t)
+	if me := read[Me](t, g.get("/v1/me", adminToken), 200); me != (Me{Admin: true}) {
+		t.Errorf("admin: %+v", me)
+	}
+	if me := read[Me](t, g.get("/v1/me", g.anna), 200); me != (Me{Campaign: g.id, Handle: "anna", Role: "player"}) {
+		t.Errorf("player: %+v", me)
+	}
+	problem(t, g.get("/v1/me", "nonsense"), "unauthenticated", "")
 }

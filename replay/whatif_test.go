@@ -283,7 +283,7 @@ func TestAuditOfChecks(t *testing.T) {
 		tb.Must("gm", "wound.inflict", fmt.Sprintf(`{"character":%q,"points":%d,"cause":"a beam"}`, id, points), faces...)
 	}
 	for range 4 {
-		wounded(8, 9) // checked by the hour, with dice
+		wounded(12, 9) // checked by the hour, with dice
 	}
 	tb.Must("gm", "clock.advance", `{"seconds":3597}`)
 	for range 4 {

@@ -137,7 +137,7 @@ function Clock({ store, onDo }) {
     ${store.campaign.advancing ? html`<p class="quiet" role="status">Time is passing, until ${gameTime(store.campaign.advancing.to)} …</p>` : null}
     ${store.may('clock.advance') ? html`<div class="buttons">${steps.map(([seconds, text]) => html`<${Act} work=${pass(seconds)} onDone=${done} label=${`${text}: let ${duration(seconds)} pass`}>${text}<//>`)}
       <button type="button" onClick=${() => onDo('clock.advance')}>custom</button></div>` : null}
-    ${due.length ? html`<details class="due" open><summary>Next due</summary><ul class="told" tabindex=${due.length > 4 ? 0 : undefined} aria-label="Next due">${due.map(c => html`<li><span class="quiet">${until(c.next_tick.due, store.clock)}</span> ${c.name}, ${c.next_tick.kind} <span class="quiet">(${c.health.rank})</span></li>`)}</ul></details>` : html`<p class="quiet">Nobody has a check ahead.</p>`}
+    ${due.length ? html`<details class="due" open><summary>Next due</summary><ul class="told" tabindex=${due.length > 2 ? 0 : undefined} aria-label="Next due">${due.map(c => html`<li><span class="quiet">${until(c.next_tick.due, store.clock)}</span> ${c.name}, ${c.next_tick.kind} <span class="quiet">(${c.health.rank})</span></li>`)}</ul></details>` : html`<p class="quiet">Nobody has a check ahead.</p>`}
     ${answer ? html`<${Dialog} title="Time has passed" onClose=${() => setAnswer(null)}><${Outcome} store=${store} answer=${answer} onClose=${() => setAnswer(null)} /><//>` : null}
   </section>`
 }
