@@ -40,6 +40,7 @@ func TestAccess(t *testing.T) {
 	rows := map[string][]string{
 		"GET /": everybody, "GET /docs": everybody, "GET /openapi.json": everybody, "GET /healthz": everybody,
 		"GET /readyz": everybody, "GET /v1/systems": everybody, "GET /v1/systems/{system}": everybody, "GET /problems/{slug}": everybody,
+		"GET /console/{file}": everybody, "GET /v1/me": {no, no, "", "", "", "", ""},
 		"POST /v1/campaigns":                                            {no, no, never, never, never, never, ""},
 		"GET /v1/campaigns":                                             {no, no, "", "", "", "", ""},
 		"GET /v1/campaigns/{campaign}":                                  readers,
@@ -80,7 +81,7 @@ func TestAccess(t *testing.T) {
 	queries := map[string]string{"GET /v1/campaigns/{campaign}/proofs/inclusion": "?n=0", "GET /v1/campaigns/{campaign}/proofs/consistency": "?from=1"}
 	n := fmt.Sprint(g.size() - 1)
 	dispute := g.command(g.sven, `{"type":"dispute.open","data":{"roll":`+n+`,"question":"really?"}}`).Command
-	fill := strings.NewReplacer("{campaign}", g.id, "{character}", g.bob, "{session}", g.session, "{n}", n, "{dispute}", dispute, "{system}", "toy", "{slug}", "rejected", "{handle}", "guest")
+	fill := strings.NewReplacer("{campaign}", g.id, "{character}", g.bob, "{session}", g.session, "{n}", n, "{dispute}", dispute, "{system}", "toy", "{slug}", "rejected", "{handle}", "guest", "{file}", "main.js")
 	tokens := []string{"", "tally_" + strings.Repeat("0", 64), g.anna, g.sven, g.gm, other.gm, adminToken}
 	unseen := len(rows)
 	for path, item := range g.server.api.OpenAPI().Paths {
