@@ -17,6 +17,7 @@ type CampaignRequest struct {
 	System  string                    `json:"system" doc:"name of a rule system, see GET /v1/systems; its newest edition is taken"`
 	Options map[string]jsontext.Value `json:"options,omitzero" doc:"rulings and choices of the system that are not to stand at their default"`
 	Setting jsontext.Value            `json:"setting,omitzero" doc:"what the campaign defines itself, in the terms of its system"`
+	Policy  *events.Policy            `json:"policy,omitzero" doc:"fixed for ever; left out: the game master's rulings on rolls are shown at once"`
 	GM      string                    `json:"gm,omitzero" maxLength:"32" doc:"handle of the first game master; left out: gm"`
 }
 
@@ -61,6 +62,12 @@ type createOutput struct {
 	Body     NewCampaign
 }
 
+// campaignAt is a campaign as it was at a moment.
+type campaignAt struct {
+	InCampaign
+	Moment
+}
+
 type listCampaignsInput struct {
 	From  string `query:"from" maxLength:"36" doc:"next of the page before"`
 	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"how many items the page has at most"`
@@ -79,8 +86,8 @@ func (s *Server) campaignRoutes() {
 	}, s.listCampaigns)
 	handle(s, route{
 		Method: http.MethodGet, Path: "/v1/campaigns/{campaign}", ID: "get-campaign", Summary: "A campaign as a whole", Access: reader,
-	}, func(ctx context.Context, in *InCampaign) (out *output[projections.Campaign], err error) {
-		err = s.view(ctx, in.Campaign, func(v *projections.Views) error { out = answer(v.Campaign()); return nil })
+	}, func(ctx context.Context, in *campaignAt) (out *output[projections.Campaign], err error) {
+		err = s.viewAt(ctx, in.Campaign, in.Moment, func(v *projections.Views) error { out = answer(v.Campaign()); return nil })
 		return out, err
 	})
 }
@@ -98,7 +105,7 @@ func (s *Server) createCampaign(ctx context.Context, in *createInput) (*createOu
 		body.GM = defaultGM
 	}
 	_, err = s.cfg.Ledger.Create(ctx, id, rules.CampaignCreate{
-		Name: body.Name, System: body.System, Options: body.Options, Setting: body.Setting, GM: body.GM,
+		Name: body.Name, System: body.System, Options: body.Options, Setting: body.Setting, GM: body.GM, Policy: body.Policy,
 	})
 	if err != nil {
 		return nil, inside("body", err)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"tallystick/events"
 	"tallystick/events/journal"
 	"tallystick/projections/feed"
+	"tallystick/replay"
 	"tallystick/rules"
 )
 
@@ -58,6 +60,7 @@ var kinds = []kind{
 	{"timeout", 408, "The request took too long to arrive", "Send it again."},
 	{"conflict", 409, "Another command came first", "Send the command again with the same Idempotency-Key."},
 	{"key-reused", 409, "The idempotency key was used for another command", "A new command needs a new key. The old one was not executed again."},
+	{"imported", 409, "The campaign was imported and is read-only here", "Another server has its signing key. To go on with it here, move that server's data folder, or start a server with its keys and name."},
 	{"has-left", 409, "The participant has left", "The key belongs to a command that was executed before; since then the participant was removed."},
 	{"too-large", 413, "That is too large", "Bodies have at most 64 KiB; records and commits have limits too. Nothing was stored."},
 	{"unsupported-media-type", 415, "The content type is not understood", "Send JSON in UTF-8, Content-Type: application/json, not compressed."},
@@ -119,6 +122,9 @@ func problemOf(err error) *Problem {
 		stopped   *feed.StoppedError
 		unclear   *journal.UnclearError
 		large     *events.TooLargeError
+		notARoll  *replay.NotARoll
+		unusable  *replay.Unusable
+		missing   *rules.MissingEdition
 	)
 	switch {
 	case errors.As(err, &problem):
@@ -131,10 +137,18 @@ func problemOf(err error) *Problem {
 		return newProblem("forbidden", forbidden.Reason)
 	case errors.Is(err, ledger.ErrUnknownCampaign), errors.Is(err, feed.ErrUnknown), errors.Is(err, journal.ErrNotFound):
 		return newProblem("not-found", "there is no such campaign")
+	case errors.Is(err, ledger.ErrForeign):
+		return newProblem("imported", err.Error())
 	case errors.Is(err, ledger.ErrReused):
 		return newProblem("key-reused", err.Error(), FieldError{"header.Idempotency-Key", "was used for another command"})
 	case errors.As(err, &unclear): // before what it may wrap
 		return newProblem("unclear", "ask again with the same Idempotency-Key").retryAfter(1)
+	case errors.As(err, &notARoll):
+		return newProblem("not-found", notARoll.Error())
+	case errors.As(err, &missing):
+		return malformed("body.edition", fmt.Sprintf("is %d: that edition of %s is not on board", missing.Edition, missing.System))
+	case errors.As(err, &unusable):
+		return newProblem("read-only", "the ledger of this campaign is not whole")
 	case errors.As(err, &red), errors.As(err, &stopped), errors.Is(err, journal.ErrDamaged):
 		return newProblem("read-only", "the ledger of this campaign is not whole")
 	case errors.Is(err, journal.ErrConflict):

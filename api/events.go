@@ -86,25 +86,7 @@ func (s *Server) readEvents(ctx context.Context, in *eventsInput) (*huma.StreamR
 
 // accepted is the best form of records that a client takes; JSON when it does
 // not say.
-func accepted(header string) string {
-	best, bestQ := mediaJSON, 0.0
-	for part := range strings.SplitSeq(header, ",") {
-		name, params, _ := strings.Cut(part, ";")
-		q := 1.0
-		for param := range strings.SplitSeq(params, ";") {
-			if value, ok := strings.CutPrefix(strings.TrimSpace(param), "q="); ok {
-				q, _ = strconv.ParseFloat(value, 64) // what is no number is 0: not wanted
-			}
-		}
-		switch name = strings.ToLower(strings.TrimSpace(name)); name {
-		case mediaJSON, mediaNDJSON, mediaSSE:
-			if q > bestQ {
-				best, bestQ = name, q
-			}
-		}
-	}
-	return best
-}
+func accepted(header string) string { return choose(header, mediaJSON, mediaNDJSON, mediaSSE) }
 
 // query checks what is asked against the campaign as it is now.
 func (s *Server) query(ctx context.Context, in *eventsInput, form string) (query, error) {

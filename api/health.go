@@ -107,6 +107,9 @@ func (s *Server) ready(ctx context.Context, _ *struct{}) (*readyOutput, error) {
 			r.Problems = append(r.Problems, c.says)
 		}
 	}
+	if s.cfg.Problems != nil {
+		r.Problems = append(r.Problems, s.cfg.Problems()...)
+	}
 	if len(r.Problems) > 0 {
 		r.Status = "not-ready"
 		return &readyOutput{http.StatusServiceUnavailable, r}, nil

@@ -131,7 +131,10 @@ func describe(method, path string, op *huma.Operation) operationDoc {
 		d.Parameters = append(d.Parameters, parameterDoc{Name: p.Name, In: p.In, Doc: cmp.Or(p.Description, p.Schema.Description), Type: typeOf(p.Schema), Required: p.Required})
 	}
 	if op.RequestBody != nil {
-		d.Body = typeOf(op.RequestBody.Content["application/json"].Schema)
+		d.Body = template.HTML(template.HTMLEscapeString(strings.Join(slices.Sorted(maps.Keys(op.RequestBody.Content)), ", ")))
+		if body, ok := op.RequestBody.Content["application/json"]; ok {
+			d.Body = typeOf(body.Schema)
+		}
 	}
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
 		r := responseDoc{Status: status, Types: slices.Sorted(maps.Keys(op.Responses[status].Content))}

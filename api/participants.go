@@ -14,11 +14,6 @@ type ParticipantPath struct {
 	Handle string `path:"handle" doc:"of the participant"`
 }
 
-type listInput struct {
-	InCampaign
-	Paging
-}
-
 type addInput struct {
 	InCampaign
 	Key     string `header:"Idempotency-Key" doc:"a UUID, the command's id; left out: a new one each time"`
@@ -37,8 +32,8 @@ func (s *Server) participantRoutes() {
 	}, s.me)
 	handle(s, route{
 		Method: http.MethodGet, Path: path, ID: "list-participants", Summary: "List who takes part", Access: reader,
-	}, func(ctx context.Context, in *listInput) (out *output[projections.Page[projections.Participant]], err error) {
-		err = s.view(ctx, in.Campaign, func(v *projections.Views) error {
+	}, func(ctx context.Context, in *charactersInput) (out *output[projections.Page[projections.Participant]], err error) {
+		err = s.viewAt(ctx, in.Campaign, in.Moment, func(v *projections.Views) error {
 			out = answer(page(v.Participants(), in.Paging))
 			return nil
 		})

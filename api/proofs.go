@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"tallystick/events/merkle"
 	"tallystick/projections"
 )
@@ -60,16 +58,7 @@ func (s *Server) proofRoutes() {
 	handle(s, route{
 		Method: http.MethodGet, Path: path + "/proofs/consistency", ID: "prove-consistency", Summary: "Prove that the ledger only grew", Access: reader,
 	}, s.proveConsistency)
-	handle(s, route{
-		Method: http.MethodGet, Path: path + "/ledger", ID: "read-ledger", Summary: "All records as they are stored",
-		Doc: "One a line, in order: the bytes that the tree's leaves are made of.", Access: reader, Content: content(mediaNDJSON),
-	}, func(ctx context.Context, in *InCampaign) (*huma.StreamResponse, error) {
-		q, err := s.query(ctx, &eventsInput{InCampaign: *in}, mediaNDJSON)
-		if err != nil {
-			return nil, err
-		}
-		return s.lines(q), nil
-	})
+	s.importRoutes()
 }
 
 func (s *Server) proveConsistency(ctx context.Context, in *consistencyInput) (*output[ConsistencyProof], error) {

@@ -28,7 +28,8 @@ type route struct {
 	Status       int          // of success; 0: 200
 	Body         *huma.Schema // of the request; nil for none
 	Content      map[string]*huma.MediaType
-	Fails        []int // statuses beside those that follow from the access
+	Upload       map[string]*huma.MediaType // of a body that the handler reads as it comes
+	Fails        []int                      // statuses beside those that follow from the access
 }
 
 // handle puts a route into the router and into the OpenAPI document.
@@ -51,6 +52,10 @@ func handle[I, O any](s *Server, r route, h func(context.Context, *I) (*O, error
 		op.SkipValidateBody, op.MaxBodyBytes = true, MaxBody+1
 		op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{mediaJSON: {}}}
 		op.Middlewares = append(op.Middlewares, s.onlyJSON)
+	}
+	if r.Upload != nil {
+		op.RequestBody = &huma.RequestBody{Required: true, Content: r.Upload}
+		op.Middlewares = append(op.Middlewares, upload)
 	}
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := h(ctx, in)

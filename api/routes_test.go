@@ -53,6 +53,14 @@ func TestAccess(t *testing.T) {
 		"GET /v1/campaigns/{campaign}/sessions/{session}/replay":        readers,
 		"GET /v1/campaigns/{campaign}/rolls":                            readers,
 		"GET /v1/campaigns/{campaign}/rolls/{n}":                        readers,
+		"GET /v1/campaigns/{campaign}/rolls/{n}/audit":                  readers,
+		"POST /v1/campaigns/{campaign}/rolls/{n}/what-if":               readers,
+		"GET /v1/campaigns/{campaign}/sessions/{session}/transcript":    readers,
+		"POST /v1/ledgers":                                              {no, no, never, never, never, never, ""},
+		"GET /v1/campaigns/{campaign}/disputes":                         readers,
+		"GET /v1/campaigns/{campaign}/disputes/{dispute}":               readers,
+		"GET /v1/campaigns/{campaign}/corrections":                      readers,
+		"GET /v1/campaigns/{campaign}/overrides":                        readers,
 		"GET /v1/campaigns/{campaign}/checkpoint":                       readers,
 		"GET /v1/campaigns/{campaign}/proofs/inclusion":                 readers,
 		"GET /v1/campaigns/{campaign}/proofs/consistency":               readers,
@@ -65,11 +73,13 @@ func TestAccess(t *testing.T) {
 	bodies := map[string]string{
 		"POST /v1/campaigns":                         `{"name":"x","system":"toy"}`,
 		"POST /v1/campaigns/{campaign}/commands":     `{"type":"note.add","data":{"text":"x"}}`,
+		"POST /v1/campaigns/{campaign}/rolls/{n}/what-if": `{}`,
 		"POST /v1/campaigns/{campaign}/participants": `{"handle":"h%d","role":"spectator"}`,
 	}
 	queries := map[string]string{"GET /v1/campaigns/{campaign}/proofs/inclusion": "?n=0", "GET /v1/campaigns/{campaign}/proofs/consistency": "?from=1"}
 	n := fmt.Sprint(g.size() - 1)
-	fill := strings.NewReplacer("{campaign}", g.id, "{character}", g.bob, "{session}", g.session, "{n}", n, "{system}", "toy", "{slug}", "rejected", "{handle}", "guest")
+	dispute := g.command(g.sven, `{"type":"dispute.open","data":{"roll":`+n+`,"question":"really?"}}`).Command
+	fill := strings.NewReplacer("{campaign}", g.id, "{character}", g.bob, "{session}", g.session, "{n}", n, "{dispute}", dispute, "{system}", "toy", "{slug}", "rejected", "{handle}", "guest")
 	tokens := []string{"", "tally_" + strings.Repeat("0", 64), g.anna, g.sven, g.gm, other.gm, adminToken}
 	unseen := len(rows)
 	for path, item := range g.server.api.OpenAPI().Paths {

@@ -146,7 +146,7 @@ func (s *schemas) oneCommand(typ string, variants []variant) *huma.Schema {
 			"data":       data,
 			"dice":       s.registry.Schema(reflect.TypeFor[events.Hand](), true, ""),
 			"seat":       s.registry.Schema(reflect.TypeFor[events.Seat](), true, ""),
-			"visibility": {Type: huma.TypeString, Enum: []any{"public"}, Description: "who sees it"},
+			"visibility": {Type: huma.TypeString, Enum: []any{"public", "private"}, Description: "who sees it; private is for the game master: the roll is sealed, and opened later"},
 		},
 	}
 }
@@ -164,10 +164,11 @@ var who = map[rules.Who]string{
 	rules.GMOnly:        "For the game master.",
 	rules.OwnCharacters: "For the game master, and for players with their own characters.",
 	rules.Participants:  "For everybody at the table but spectators.",
+	rules.Table:         "For everybody at the table, spectators too.",
 }
 
 // whoName is the same for programs.
-var whoName = map[rules.Who]string{rules.GMOnly: "gm", rules.OwnCharacters: "own-characters", rules.Participants: "participants"}
+var whoName = map[rules.Who]string{rules.GMOnly: "gm", rules.OwnCharacters: "own-characters", rules.Participants: "participants", rules.Table: "table"}
 
 // alone is the schema of a value's type with everything it refers to in $defs.
 func (s *schemas) alone(v any) (jsontext.Value, error) {

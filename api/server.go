@@ -33,8 +33,11 @@ type Config struct {
 	Tokens  *ledger.Tokens
 	Library rules.Library
 	Journal journal.Journal
-	Version string       // of this program
-	Log     *slog.Logger // nil: nothing is logged
+	Version string // of this program
+	// Problems are what keeps the server from being ready besides what the
+	// other parts report; nil: nothing does.
+	Problems func() []string
+	Log      *slog.Logger // nil: nothing is logged
 }
 
 // Server is the HTTP side of a node.
@@ -135,6 +138,7 @@ func (s *Server) routes(schemas *schemas) {
 	s.characterRoutes()
 	s.prognosisRoutes()
 	s.sessionRoutes()
+	s.disputeRoutes()
 	s.proofRoutes()
 	s.participantRoutes()
 	s.systemRoutes()

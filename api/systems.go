@@ -37,7 +37,7 @@ type CommandType struct {
 	Type  string         `json:"type"`
 	Title string         `json:"title"`
 	Doc   string         `json:"doc"`
-	Who   string         `json:"who" enum:"gm,own-characters,participants" doc:"who may give it: gm; own-characters: also players for their own; participants: everybody but spectators"`
+	Who   string         `json:"who" enum:"gm,own-characters,participants,table" doc:"who may give it: gm; own-characters: also players for their own; participants: everybody but spectators; table: everybody"`
 	Data  jsontext.Value `json:"data" doc:"JSON Schema of its data"`
 }
 

@@ -47,7 +47,7 @@ type Override struct {
 // Correction is a command that was taken back.
 type Correction struct {
 	ID          string `json:"id" doc:"of the command that takes back"`
-	Moment      `doc:"when it was made; the game time is the one after it"`
+	Moment
 	By          string        `json:"by" doc:"handle"`
 	Command     string        `json:"command" doc:"that is taken back"`
 	Records     events.Span   `json:"records" doc:"of the command that is taken back"`

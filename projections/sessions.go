@@ -20,10 +20,7 @@ type Session struct {
 }
 
 // Span is a run of records, both ends included.
-type Span struct {
-	First int64 `json:"first"`
-	Last  int64 `json:"last"`
-}
+type Span = events.Span
 
 // Lane is a lane of dice: whose it is and what was committed for it.
 type Lane struct {

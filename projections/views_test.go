@@ -124,9 +124,9 @@ func TestExample(t *testing.T) {
 			{"lane":"system","principal":"system","seating":1,"n":10,"s0":"aa","c0":"-","x0":"-","joint":"cc"},
 			{"lane":"mara","principal":"mara","seating":1,"n":10,"s0":"bb","c0":"-","x0":"-","joint":"cc"}]}`},
 		"rolls": {v.Rolls(0, 0, nil), `{"items":[{"n":8,"clock":0,"by":"mara","command_type":"attack","session":"evening","lane":"mara","source":"ledger","character":"ogre","visibility":"private"}],"next":null}`},
-		"campaign": {v.Campaign(), `{"id":"` + campaign + `","name":"The tally","system":"rpgamix","edition":1,"options":{"rpgamix.round":"3"},"gm":"mara","vkey":"k",
+		"campaign": {v.Campaign(), `{"id":"` + campaign + `","name":"The tally","system":"rpgamix","edition":1,"options":{"rpgamix.round":"3"},"gm":"mara","policy":{"overrides":"shown"},"vkey":"k",
 			"created_at":"2026-11-30T19:00:01.000Z","last_at":"2026-11-30T19:00:07.000Z","clock":3,"participants":[{"handle":"mara","role":"gm"}],
-			"counts":{"records":15,"sessions":1,"characters":1,"rolls":1,"typed_in":0},"as_of":14}`},
+			"counts":{"records":15,"sessions":1,"characters":1,"rolls":1,"typed_in":0,"disputes":0,"unruled":0,"overrides":0,"sealed":0,"corrected":0},"as_of":14}`},
 	} {
 		if diff := cmp.Diff(canonical(t, row.want), canonical(t, marshal(t, row.got))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -281,7 +281,7 @@ func TestParticipants(t *testing.T) {
 	if c := v.Campaign(); c.Session != "late" || c.Advancing == nil || *c.Advancing != (Advance{3, 900}) {
 		t.Errorf("got %+v", c)
 	}
-	if s, _ := v.Session("late"); s.Records != (Span{18, 19}) || s.Closed != nil {
+	if s, _ := v.Session("late"); s.Records != (Span{First: 18, Last: 19}) || s.Closed != nil {
 		t.Errorf("got %+v", s)
 	}
 	fold(t, v, parsed(t, l.Commit("x", "",
@@ -298,7 +298,7 @@ func TestParticipants(t *testing.T) {
 	if c := v.Campaign(); c.Session != "" || c.Advancing != nil || string(c.Setting) != `{"weapons":[]}` || c.Counts.Sessions != 2 {
 		t.Errorf("got %+v", c)
 	}
-	if s, _ := v.Session("late"); s.Records != (Span{18, 23}) || s.Rolls != 5 || s.TypedIn != 6 {
+	if s, _ := v.Session("late"); s.Records != (Span{First: 18, Last: 23}) || s.Rolls != 5 || s.TypedIn != 6 {
 		t.Errorf("got %+v", s)
 	}
 }

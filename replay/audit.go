@@ -571,6 +571,10 @@ func (a *Auditor) from(m events.Modifier, character string, asked jsontext.Value
 	if a.setting != nil && a.setting.says(label) {
 		return []AuditEffect{a.setting.effect}
 	}
+	named := origin{AuditEffect{N: a.audit.Cause.N, Clock: a.audit.Clock, Type: a.audit.Cause.Type, Text: "named with the command"}, strings.ToLower(string(asked))}
+	if named.says(label) {
+		return []AuditEffect{named.effect}
+	}
 	return []AuditEffect{}
 }
 

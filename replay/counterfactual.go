@@ -1,12 +1,14 @@
 package replay
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"tallystick/events"
 	"tallystick/rules"
@@ -34,12 +36,18 @@ func Correct(history History, c *rules.Campaign, x rules.Correction) (*rules.Dif
 		before = newStory(c, list)
 		stories = append(stories, before)
 	}
-	if err := tell(history, c, stories); err != nil {
+	sheets, err := tell(history, c, stories)
+	if err != nil {
 		return nil, err
 	}
 	d, err := c.Compare(after.alt)
 	if err != nil {
 		return nil, err
+	}
+	for i, r := range d.Characters {
+		if sheet := after.alt.Sheet(r.ID); !r.Gone && !bytes.Equal(sheet, sheets[r.ID]) {
+			d.Characters[i].Sheet = sheet
+		}
 	}
 	if before == nil {
 		before = &story{}
@@ -51,7 +59,8 @@ func Correct(history History, c *rules.Campaign, x rules.Correction) (*rules.Dif
 }
 
 // tell tells a campaign's history to stories, up to where the campaign stands.
-func tell(history History, c *rules.Campaign, stories []*story) error {
+// It returns the sheets of its characters as they are recorded.
+func tell(history History, c *rules.Campaign, stories []*story) (map[string]jsontext.Value, error) {
 	book := newDicebook(c.Book)
 	next := int64(0)
 	var held *chapter // an advance of which more parts may follow
@@ -91,12 +100,12 @@ func tell(history History, c *rules.Campaign, stories []*story) error {
 		return nil
 	})
 	if err != nil && !errors.Is(err, errEnough) {
-		return err
+		return nil, err
 	}
 	if next != c.Next {
-		return fmt.Errorf("%w: they end before record %d", rules.ErrNoHistory, next)
+		return nil, fmt.Errorf("%w: they end before record %d", rules.ErrNoHistory, next)
 	}
-	return deliver()
+	return book.sheets, deliver()
 }
 
 // chapter is one command of a history with everything that came of it, an

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"tallystick/events"
 	"tallystick/rules"
 	"tallystick/rules/dice"
@@ -11,7 +13,7 @@ import (
 
 // dicebook keeps what is needed to have the dice of earlier commands again:
 // the joint seeds of the lanes, and what decides over checks that never fell
-// due.
+// due; and the recorded sheets.
 //
 // Such a check takes its dice from a what-if stream, whose label is the newest
 // link of the system's lanes that had been shown when its advance of the clock
@@ -29,10 +31,11 @@ type dicebook struct {
 	shown    dice.Seed       // the newest link of a lane of the system
 	created  map[string]int64
 	declared map[int64]rules.Command
+	sheets   map[string]jsontext.Value
 }
 
 func newDicebook(book *rules.Book) *dicebook {
-	return &dicebook{registry: book.Registry(), created: map[string]int64{}, declared: map[int64]rules.Command{}}
+	return &dicebook{registry: book.Registry(), created: map[string]int64{}, declared: map[int64]rules.Command{}, sheets: map[string]jsontext.Value{}}
 }
 
 // commandDice are the dice of one command.
@@ -80,7 +83,13 @@ func (b *dicebook) note(rec events.Record, e events.Event, ch *chapter) (err err
 			}
 		}
 	case *events.CharacterCreated:
-		b.created[e.Character] = rec.N
+		b.created[e.Character], b.sheets[e.Character] = rec.N, e.Sheet
+	case *events.CharacterAmended:
+		b.sheets[e.Character] = e.Sheet
+	case *events.CharacterRestored:
+		if e.Sheet != nil {
+			b.sheets[e.Character] = e.Sheet
+		}
 	case *events.RollDeclared:
 		b.declared[rec.N] = rules.Command{By: rec.By, Type: e.Command, Data: e.Data}
 	case *events.RollMade:

@@ -50,18 +50,18 @@ type PrognosisOptions struct {
 // rules that decide its ticks: exact, not simulated. Times are game seconds
 // from Clock.
 type Prognosis struct {
-	Clock      int64       `json:"clock" doc:"game time it begins at, in seconds"`
-	Death      Fate        `json:"death"`
-	Recovery   Fate        `json:"recovery" doc:"all points back and nothing left to heal"`
-	Stuck      float64     `json:"stuck" doc:"probability that it never dies nor recovers: time alone changes nothing any more"`
-	Undecided  float64     `json:"undecided" doc:"probability of what lies behind the horizon, for a system whose prognosis is not worked out beyond it; else 0"`
-	Declines   []Decline   `json:"declines" doc:"the ranks worse than the present ones"`
-	Horizon    int64       `json:"horizon" doc:"end of the curve"`
-	Ranks      []string    `json:"ranks" doc:"of the system, from best to worst"`
-	Curve      []CurvePoint    `json:"curve"`
-	ErrorBound float64     `json:"error_bound" doc:"no probability in the curve, and no share at a quantile, is off by more; the probabilities and means elsewhere are exact to the last digit of a float64"`
-	Cost       Cost        `json:"cost"`
-	First      []FirstStep `json:"first,omitzero" doc:"commands that were given before"`
+	Clock      int64        `json:"clock" doc:"game time it begins at, in seconds"`
+	Death      Fate         `json:"death"`
+	Recovery   Fate         `json:"recovery" doc:"all points back and nothing left to heal"`
+	Stuck      float64      `json:"stuck" doc:"probability that it never dies nor recovers: time alone changes nothing any more"`
+	Undecided  float64      `json:"undecided" doc:"probability of what lies behind the horizon, for a system whose prognosis is not worked out beyond it; else 0"`
+	Declines   []Decline    `json:"declines" doc:"the ranks worse than the present ones"`
+	Horizon    int64        `json:"horizon" doc:"end of the curve"`
+	Ranks      []string     `json:"ranks" doc:"of the system, from best to worst"`
+	Curve      []CurvePoint `json:"curve"`
+	ErrorBound float64      `json:"error_bound" doc:"no probability in the curve, and no share at a quantile, is off by more; the probabilities and means elsewhere are exact to the last digit of a float64"`
+	Cost       Cost         `json:"cost"`
+	First      []FirstStep  `json:"first,omitzero" doc:"commands that were given before"`
 }
 
 // A FirstStep is a command that a prognosis begins with.
@@ -277,19 +277,26 @@ func Look(c *rules.Campaign, character, treat string, treatment jsontext.Value, 
 	if treat == TreatNone {
 		return out, nil
 	}
+	p, err := prognoseTreated(c, ch, treatment, opts)
+	var no *rules.Rejection
+	switch {
+	case treat == TreatBoth && errors.As(err, &no):
+		out.Refused = &Refusal{no.Code, no.Rule, no.Reason}
+	case err != nil:
+		return out, err
+	default:
+		out.Treated = &p
+	}
+	return out, nil
+}
+
+func prognoseTreated(c *rules.Campaign, ch *rules.Character, treatment jsontext.Value, opts PrognosisOptions) (Prognosis, error) {
 	cmd, err := treatmentOf(c, ch, treatment)
 	if err != nil {
-		return out, err
+		return Prognosis{}, err
 	}
 	opts.First = append(slices.Clone(opts.First), cmd)
-	p, err := Prognose(c, character, opts)
-	var no *rules.Rejection
-	if treat == TreatBoth && errors.As(err, &no) {
-		out.Refused = &Refusal{no.Code, no.Rule, no.Reason}
-		return out, nil
-	}
-	out.Treated = &p
-	return out, err
+	return Prognose(c, ch.ID, opts)
 }
 
 func treatmentOf(c *rules.Campaign, ch *rules.Character, data jsontext.Value) (rules.Command, error) {

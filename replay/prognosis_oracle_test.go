@@ -11,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"tallystick/events"
 	"tallystick/rules"
 	"tallystick/rules/rpgamix"
-	"tallystick/rules/rulestest"
 )
 
 // oracle is testdata/prognosis.json: the health table of RPGamix worked out as
@@ -91,41 +91,56 @@ func TestPrognosisOracle(t *testing.T) {
 	}
 }
 
-func rpgamixTable(t testing.TB, options string, con int) (tb *rulestest.Table, id string) {
-	tb = rulestest.NewTable(t, rules.NewBook(rpgamix.New()), options)
-	id = tb.Must("gm", "character.create", fmt.Sprintf(
-		`{"name":"Bob","kind":"pc","creation":"free","sheet":{"stats":{"str":0,"con":%d,"dex":0,"per":0,"int":0,"wits":0,"cha":0,"app":0},"skills":{}}}`, con))
-	return tb, id
+const oracleBob = "00000000-0000-7000-8000-000000000001"
+
+// rpgamixCampaign is one with Bob in it.
+func rpgamixCampaign(t testing.TB, options string, con int) *rules.Campaign {
+	t.Helper()
+	c := rules.NewCampaign("00000000-0000-7000-8000-000000000000", rules.Library{rules.NewBook(rpgamix.New())})
+	for _, cmd := range []rules.Command{
+		{ID: c.ID, By: rules.SystemPrincipal, Type: "campaign.create", Data: jsontext.Value(`{"name":"x","system":"rpgamix","options":` + options + `,"gm":"gm","vkey":"v"}`)},
+		{ID: oracleBob, By: "gm", Type: "character.create", Data: jsontext.Value(fmt.Sprintf(
+			`{"name":"Bob","kind":"pc","creation":"free","sheet":{"stats":{"str":0,"con":%d,"dex":0,"per":0,"int":0,"wits":0,"cha":0,"app":0},"skills":{}}}`, con))},
+	} {
+		facts, err := rules.Decide(c, cmd, nil)
+		if err == nil {
+			err = c.ApplyFacts(events.Head{Campaign: c.ID, N: c.Next, By: cmd.By, Cmd: cmd.Record()}, facts)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
 }
 
-func woundOf(id string, points int) rules.Command {
-	return rules.Command{Type: "wound.inflict", Data: jsontext.Value(fmt.Sprintf(`{"character":%q,"points":%d,"cause":"a fall"}`, id, points))}
+func woundOf(points int) rules.Command {
+	return rules.Command{Type: "wound.inflict", Data: jsontext.Value(fmt.Sprintf(`{"character":%q,"points":%d,"cause":"a fall"}`, oracleBob, points))}
 }
 
-func treatmentFor(id string) rules.Command {
-	return rules.Command{Type: "wound.treat", Data: jsontext.Value(fmt.Sprintf(`{"character":%q}`, id))}
+func treatmentOfBob() rules.Command {
+	return rules.Command{Type: "wound.treat", Data: jsontext.Value(fmt.Sprintf(`{"character":%q}`, oracleBob))}
 }
 
 func checkCon(t *testing.T, options string, con int, treated bool, entries []expected) {
-	tb, id := rpgamixTable(t, options, con)
+	campaign := rpgamixCampaign(t, options, con)
 	opts := PrognosisOptions{}
 	if err := opts.check(); err != nil {
 		t.Fatal(err)
 	}
 	var start []rules.Branch
 	for _, e := range entries {
-		first := []rules.Command{woundOf(id, e.Max-e.HP)}
+		first := []rules.Command{woundOf(e.Max - e.HP)}
 		if treated {
-			first = append(first, treatmentFor(id))
+			first = append(first, treatmentOfBob())
 		}
-		ways, err := branchAll(tb.State, first)
+		ways, err := branchAll(campaign, first)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ways[0].Probability = big.NewRat(1, 1) // awake or not, the table is the same
 		start = append(start, ways[0])
 	}
-	g, err := explore(id, start, 0, opts)
+	g, err := explore(oracleBob, start, 0, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,12 +240,11 @@ func TestPrognosisTwoWays(t *testing.T) {
 	}{
 		{-2, 6, recovered}, {-1, 8, recovered}, {0, 4, dead}, {1, 5, dead}, {-3, 3, dead}, {-4, 1, dead},
 	} {
-		tb, id := rpgamixTable(t, `{}`, c.con)
-		start, err := branchAll(tb.State, []rules.Command{woundOf(id, c.points)})
+		start, err := branchAll(rpgamixCampaign(t, `{}`, c.con), []rules.Command{woundOf(c.points)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := explore(id, start, 0, PrognosisOptions{States: MaxPrognosisStates})
+		g, err := explore(oracleBob, start, 0, PrognosisOptions{States: MaxPrognosisStates})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -235,14 +235,11 @@ func (w *watch) quantiles(p *Prognosis) error {
 }
 
 // follow lets time run until all shares that are looked for are reached and
-// enough says so; it is asked when all that is due at a moment has happened.
+// enough says so.
 func (w *watch) follow(all []open, enough func() bool) error {
 	for len(w.due) > 0 {
 		if err := w.moment(); err != nil {
 			return err
-		}
-		if len(w.due) > 0 && w.due[0] == w.now {
-			continue
 		}
 		looking := false
 		for i := range all {

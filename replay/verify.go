@@ -137,7 +137,11 @@ func (v *Verifier) Record(line []byte) error {
 		v.first, v.commit, v.length = rec, v.commit[:0], 0
 	}
 	if err := v.check(rec, line); err != nil {
-		return v.fail(v.bad("%s", err))
+		f, ok := err.(*Failure)
+		if !ok {
+			f = v.bad("%s", err)
+		}
+		return v.fail(f)
 	}
 	v.take(rec, line)
 	return nil
@@ -203,12 +207,16 @@ func (v *Verifier) event(rec events.Record) error {
 	return v.table.event(place{n: rec.N, clock: rec.Clock, by: rec.By, cmd: v.first.Cmd}, e)
 }
 
-// evident checks the state of the ledger that a dispute was opened on.
+// evident checks the state of the ledger that a dispute was opened on. Its
+// root is a checkpoint that nobody signed: when it differs, the dispute or a
+// record before it is another one now.
 func (v *Verifier) evident(n int64, e *events.DisputeOpened) error {
 	root := v.tree.Root()
 	switch {
-	case e.Evidence.Size != n || e.Evidence.Root != hex.EncodeToString(root[:]):
+	case e.Evidence.Size != n:
 		return errors.New("its evidence is not the ledger as it stood before it")
+	case e.Evidence.Root != hex.EncodeToString(root[:]):
+		return &Failure{N: v.proven, Through: n, Reason: fmt.Sprintf("the first %d records are not the ones that the dispute in record %d saw", n, n)}
 	case e.Roll < 0 || e.Roll >= n:
 		return fmt.Errorf("there was no record %d to dispute", e.Roll)
 	case e.Evidence.Leaf != hex.EncodeToString(v.leaves[e.Roll][:]):

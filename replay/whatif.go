@@ -145,7 +145,10 @@ func (f *fork) commit(payload []byte) error {
 	}
 	last := recs[len(recs)-1].N
 	if f.branch == nil && last >= f.n {
-		if f.trunk.Book == nil || f.trunk.Pending != nil && f.n >= recs[0].N && recs[0].Cmd.Type == "clock.resume" {
+		if f.trunk.Book == nil {
+			return rules.Reject("not_a_fork", "", "record %d opens the campaign: there is nothing before it to fork from", f.n)
+		}
+		if recs[0].Cmd.Type == "clock.resume" {
 			return rules.Reject("not_a_fork", "", "record %d is in the middle of what one command did: fork at the command's first record", f.n)
 		}
 		f.branch = f.trunk.Fork()
@@ -188,7 +191,7 @@ func (f *fork) compare() (*WhatIf, error) {
 				return nil, err
 			}
 		}
-		facts, refused := decideOtherwise(branch, cmd, recs, d)
+		facts, refused := f.decide(branch, cmd, recs, d, w.PartAt != nil)
 		if i == 0 && refused != nil {
 			return nil, refused
 		}
@@ -363,6 +366,34 @@ func insert(data jsontext.Value, path []string, add []ChangedModifier) (jsontext
 	}
 	object["modifiers"] = list
 	return json.Marshal(whole, json.Deterministic(true))
+}
+
+// errCorrection says that a correction is not carried on once the lines have
+// parted.
+var errCorrection = errors.New("a correction is worked out from what the ledger holds: it is not carried on here")
+
+// decide decides a command on the branch. A correction is worked out from the
+// whole ledger: while the lines are one it stands as it is recorded.
+func (f *fork) decide(branch *rules.Campaign, cmd rules.Command, recs []events.Record, d *otherDice, parted bool) ([]events.Fact, error) {
+	if cmd.Type != "correction.make" {
+		return decideOtherwise(branch, cmd, recs, d)
+	}
+	if parted || branch.Book.Edition() != f.trunk.Book.Edition() {
+		return nil, errCorrection
+	}
+	branch.Next = recs[0].N
+	if err := branch.ApplyCommit(recs); err != nil {
+		return nil, err
+	}
+	var facts []events.Fact
+	for _, rec := range recs {
+		e, err := branch.Book.Registry().Decode(rec)
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, events.Fact{Clock: rec.Clock, Event: e, Data: rec.Data})
+	}
+	return facts, nil
 }
 
 // decideOtherwise decides a command on the branch, also the parts of an

@@ -43,11 +43,9 @@ func (s WhatIfStep) write(b *strings.Builder) {
 	}
 	lines := func(mark string, all []WhatIfEvent) {
 		for _, e := range all {
-			text := e.Text
-			if text == "" {
-				text = e.Type
+			if e.Text != "" {
+				fmt.Fprintf(b, "  %s %s\n", mark, e.Text)
 			}
-			fmt.Fprintf(b, "  %s %s\n", mark, text)
 		}
 	}
 	lines("recorded: ", s.Recorded)

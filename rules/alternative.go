@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"tallystick/events"
 )
 
@@ -36,15 +38,38 @@ type Fated interface {
 
 // An Alternative is a campaign as it would stand had some of its commands not
 // been given. It throws no die of a lane and never enters the ledger.
-type Alternative struct{ c *Campaign }
+type Alternative struct {
+	c      *Campaign
+	sheets map[string]jsontext.Value // newest one of every character
+}
 
 // Alternative is a campaign before its first record, to be told another story.
 func (c *Campaign) Alternative() *Alternative {
-	return &Alternative{NewCampaign(c.ID, c.library)}
+	return &Alternative{NewCampaign(c.ID, c.library), map[string]jsontext.Value{}}
 }
 
 // Campaign is the alternative as it stands.
 func (a *Alternative) Campaign() *Campaign { return a.c }
+
+// Sheet is the newest sheet of a character.
+func (a *Alternative) Sheet(character string) jsontext.Value { return a.sheets[character] }
+
+func (a *Alternative) fold(clock int64, e events.Event) error {
+	err := a.c.apply(clock, e)
+	if err == nil {
+		a.note(e)
+	}
+	return err
+}
+
+func (a *Alternative) note(e events.Event) {
+	switch e := e.(type) {
+	case *events.CharacterCreated:
+		a.sheets[e.Character] = e.Sheet
+	case *events.CharacterAmended:
+		a.sheets[e.Character] = e.Sheet
+	}
+}
 
 // Apply folds a fact as it was recorded, at a game time. Facts about dice and
 // about the ledger itself are stepped over, and so are facts about characters
@@ -62,7 +87,7 @@ func (a *Alternative) Apply(n, clock int64, e events.Event) error {
 	default:
 		return nil
 	}
-	return a.c.apply(clock, e)
+	return a.fold(clock, e)
 }
 
 // Clock is the game time of the alternative.
@@ -92,21 +117,25 @@ func (a *Alternative) Decide(n int64, cmd Command, dice Recorded) (facts []event
 	return t.facts, func() {
 		maps.Copy(a.c.characters, t.c.over)
 		a.c.order, a.c.Clock = t.c.order, t.c.Clock
+		for _, f := range t.facts {
+			a.note(f.Event)
+		}
 	}, nil
 }
 
 // Stand folds a fact of a command whose recorded outcome is to stand, although
 // the rules would come to another here. Death and conditions do not stand by
-// themselves: they follow from how the character is then.
+// themselves: they follow from how the character is then. Nothing happens to
+// the dead, and nothing brings them back.
 func (a *Alternative) Stand(n int64, e events.CharacterEvent) error {
+	if _, retired := e.(*events.CharacterRetired); !retired && !a.Alive(e.Of().Character) {
+		return nil
+	}
 	switch e := e.(type) {
 	case *events.CharacterDied, *events.ConditionGained, *events.ConditionEnded, *events.TickProcessed, *events.CharacterRestored:
 		return nil
 	case *events.HealGranted:
-		ch, there := a.c.Character(e.Character)
-		if !there {
-			return nil
-		}
+		ch, _ := a.c.Character(e.Character)
 		h := a.c.Vitals(ch).Health
 		room := max(0, h.Max-h.Points)
 		if room < e.Points {

@@ -3,15 +3,14 @@ package ledger
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"tallystick/events"
 	"tallystick/events/journal"
 	"tallystick/events/merkle"
+	"tallystick/replay"
 	"tallystick/rules"
 	"tallystick/rules/dice"
 )
@@ -21,6 +20,7 @@ import (
 type entry struct {
 	campaign string
 	keys     Keys
+	imports  journal.Bucket
 	used     time.Time // owned by Ledger.mu
 	users    int       // owned by Ledger.mu
 
@@ -55,6 +55,7 @@ func (l *Ledger) reset(e *entry) {
 	e.state = rules.NewCampaign(e.campaign, l.cfg.Library)
 	e.tree, e.seq, e.commits, e.signer, e.stale = merkle.Tree{}, 0, nil, nil, false
 	e.chains = newChains(e.keys.Master, e.campaign)
+	e.chains.history = l.history(e.campaign)
 }
 
 // load returns a campaign's entry, locked and folded. The caller releases it.
@@ -68,6 +69,10 @@ func (l *Ledger) load(ctx context.Context, campaign string) (*entry, error) {
 	err := l.catchUpFrom(ctx, e)
 	if err == nil && e.state.Next == 0 {
 		err = ErrUnknownCampaign
+	}
+	if err == nil {
+		err = l.checkHead(ctx, e)
+		l.colour(e.campaign, err)
 	}
 	if err != nil {
 		e.stale = true
@@ -83,7 +88,7 @@ func (l *Ledger) acquire(campaign string) *entry {
 	defer l.mu.Unlock()
 	e, ok := l.open[campaign]
 	if !ok {
-		e = &entry{campaign: campaign, keys: l.cfg.Keys}
+		e = &entry{campaign: campaign, keys: l.cfg.Keys, imports: l.imports}
 		l.open[campaign] = e
 	}
 	e.users++
@@ -228,20 +233,12 @@ func (e *entry) read(ctx context.Context, j journal.Journal, from int64, each fu
 // the campaign was opened with.
 func (e *entry) sign(key string, size int64) ([]byte, error) {
 	if e.signer == nil {
-		vkey, err := merkle.ParseVKey(key)
+		signer, err := signerOf(e.campaign, key, e.keys.Signing)
 		if err != nil {
 			return nil, err
 		}
-		server, ok := strings.CutSuffix(vkey.Origin, "/campaign/"+e.campaign)
-		if !ok {
-			return nil, fmt.Errorf("the origin %s is not of campaign %s", vkey.Origin, e.campaign)
-		}
-		signer, err := merkle.NewSigner(server, e.campaign, e.keys.Signing)
-		if err != nil {
-			return nil, err
-		}
-		if signer.VKey() != key {
-			return nil, fmt.Errorf("the signing key of this server is not the one campaign %s was opened with", e.campaign)
+		if signer == nil {
+			return e.brought(key, size)
 		}
 		e.signer = signer
 	}
@@ -252,23 +249,25 @@ func (e *entry) sign(key string, size int64) ([]byte, error) {
 	return e.signer.Sign(size, root)
 }
 
-// receipt proves record n under a checkpoint over the first size records.
-func (e *entry) receipt(key string, n, size int64) ([]byte, error) {
-	checkpoint, err := e.sign(key, size)
+// receipt proves record n under a checkpoint over the first size records, and
+// gives that as well.
+func (e *entry) receipt(key string, n, size int64) (receipt, checkpoint []byte, err error) {
+	checkpoint, err = e.sign(key, size)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	proof, err := e.tree.Inclusion(n, size)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return merkle.Receipt{Index: n, Proof: proof, Checkpoint: checkpoint}.Format(), nil
+	return merkle.Receipt{Index: n, Proof: proof, Checkpoint: checkpoint}.Format(), checkpoint, nil
 }
 
 // chains makes the server's dice of one campaign from the master key.
 type chains struct {
 	master   []byte
 	campaign string
+	history  replay.History
 	session  string // of the chains that are kept
 	kept     map[string]*dice.Chain
 }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -41,16 +42,24 @@ func loadSecret(path string) ([]byte, error) {
 	text, err := loadOrMake(path, func() string {
 		b := make([]byte, 32)
 		rand.Read(b)
-		return hex.EncodeToString(b)
+		return sealKeyText(b)
 	})
 	if err != nil {
 		return nil, err
 	}
-	b, err := hex.DecodeString(text)
-	if err != nil || len(b) != 32 {
-		return nil, fmt.Errorf("%s does not hold 64 hex digits: it is damaged, or not a key of this program", path)
+	digits, _, _ := strings.Cut(text, " ")
+	b, err := hex.DecodeString(digits)
+	if err != nil || len(b) != 32 || sealKeyText(b) != text {
+		return nil, fmt.Errorf("%s does not hold a key of this program, or is damaged: put back the copy you keep elsewhere", path)
 	}
 	return b, nil
+}
+
+// sealKeyText writes a key with a check behind it, so that a flipped bit is
+// never taken for another key.
+func sealKeyText(key []byte) string {
+	check := sha256.Sum256(key)
+	return hex.EncodeToString(key) + " " + hex.EncodeToString(check[:4])
 }
 
 // loadOrMake reads a secret file, or writes what make gives to a new one and

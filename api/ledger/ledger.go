@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"tallystick/events"
+	"tallystick/events/archive"
 	"tallystick/events/journal"
 	"tallystick/events/merkle"
 	"tallystick/rules"
@@ -69,6 +70,8 @@ type Config struct {
 	Server  string // name of this server in the origin of checkpoints
 	// Committed is told of every commit of this process, after it is durable.
 	Committed func(journal.Commit)
+	Archive   *archive.Archive // the second copy; nil: none
+	Heads     *archive.Heads   // where the last checkpoints are kept; nil: nowhere
 	Log       *slog.Logger
 	Now       func() time.Time // wall clock; nil: time.Now
 	Budget    int              // records in memory; 0: DefaultBudget
@@ -77,8 +80,9 @@ type Config struct {
 // Ledger executes the commands of all campaigns. Its methods may be called by
 // many goroutines at once.
 type Ledger struct {
-	cfg   Config
-	vault *vault
+	cfg     Config
+	vault   *vault
+	imports journal.Bucket // checkpoints that came with imported campaigns
 
 	mu      sync.Mutex
 	open    map[string]*entry
@@ -103,7 +107,14 @@ func New(ctx context.Context, cfg Config) (*Ledger, error) {
 		cfg.Budget = DefaultBudget
 	}
 	vault, err := openVault(ctx, cfg.Journal, cfg.Keys.Master)
-	return &Ledger{cfg: cfg, vault: vault, open: map[string]*entry{}, red: map[string]error{}}, err
+	if err != nil {
+		return nil, err
+	}
+	imports, err := cfg.Journal.Bucket(ctx, ImportedBucket)
+	if err != nil {
+		return nil, fmt.Errorf("open the bucket of imports: %w", err)
+	}
+	return &Ledger{cfg: cfg, vault: vault, imports: imports, open: map[string]*entry{}, red: map[string]error{}}, nil
 }
 
 // Answer is what a command came to: its records as they are stored.
@@ -141,6 +152,9 @@ func (l *Ledger) run(ctx context.Context, campaign string, cmd rules.Command, ex
 		return Answer{}, err
 	}
 	defer l.release(e)
+	if err := l.writable(e); err != nil {
+		return Answer{}, err
+	}
 	return execute(ctx, e, cmd)
 }
 
@@ -230,7 +244,10 @@ func (l *Ledger) execute(ctx context.Context, e *entry, cmd rules.Command) (Answ
 			}
 			return l.recorded(ctx, e, ready.ID)
 		}
-		answer, err := l.once(e, ready)
+		var answer Answer
+		if err = l.showRulings(ctx, e, ready); err == nil {
+			answer, err = l.once(e, ready)
+		}
 		if errors.Is(err, journal.ErrConflict) {
 			if err = l.catchUp(e); err == nil {
 				continue
@@ -315,10 +332,11 @@ func (l *Ledger) commit(e *entry, cmd rules.Command) (Answer, error) {
 		e.tree.Append(line)
 	}
 	vkey := vkeyOf(e.state, facts)
+	var checkpoint []byte
 	signed := make(chan error, 1)
 	go func() {
 		var err error
-		a.Receipt, err = e.receipt(vkey, a.First, a.Last+1)
+		a.Receipt, checkpoint, err = e.receipt(vkey, a.First, a.Last+1)
 		signed <- err
 	}()
 	seq, err := l.append(journal.Entry{Campaign: e.campaign, ID: cmd.ID, Expected: e.seq, Payload: payload})
@@ -333,8 +351,14 @@ func (l *Ledger) commit(e *entry, cmd rules.Command) (Answer, error) {
 		return Answer{}, fmt.Errorf("campaign %s: stored, but cannot be folded: %w", e.campaign, err)
 	}
 	l.grown(e, seq, head.N, len(lines))
-	l.cfg.Committed(journal.Commit{Campaign: e.campaign, ID: cmd.ID, Seq: seq, Payload: payload})
-	return a, unsigned
+	stored := journal.Commit{Campaign: e.campaign, ID: cmd.ID, Seq: seq, Payload: payload}
+	l.cfg.Committed(stored)
+	if unsigned != nil {
+		return Answer{}, unsigned
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	return a, l.second(ctx, e, stored, checkpoint)
 }
 
 // append stores an entry. The client may go away, but what was begun is
@@ -374,6 +398,6 @@ func (l *Ledger) recorded(ctx context.Context, e *entry, id string) (Answer, err
 	if err != nil {
 		return Answer{}, err
 	}
-	receipt, err := e.receipt(e.state.Created.VKey, known.First, known.Last+1)
+	receipt, _, err := e.receipt(e.state.Created.VKey, known.First, known.Last+1)
 	return Answer{Command: id, First: known.First, Last: known.Last, Records: lines, Receipt: receipt, Repeated: true}, err
 }

@@ -54,7 +54,7 @@ func (l *Ledger) Receipt(ctx context.Context, campaign string, n, size int64) (r
 		if n < 0 || n >= size || size > e.tree.Size() {
 			return &rules.Invalid{Field: "n", Reason: fmt.Sprintf("is %d: it must be below size %d, and the ledger has %d records", n, size, e.tree.Size())}
 		}
-		receipt, err = e.receipt(e.state.Created.VKey, n, size)
+		receipt, _, err = e.receipt(e.state.Created.VKey, n, size)
 		return err
 	})
 	return receipt, err

@@ -172,6 +172,22 @@ func (l *Ledger) veil(ctx context.Context, e *entry, cmd rules.Command) (rules.C
 		d.Salt, d.Payload = k.salt, k.payload
 		cmd.Data, err = rules.Canonical(&d)
 		return cmd, err
+	case "dispute.open":
+		return l.freeze(ctx, e, cmd)
+	case "ruling.make":
+		return l.hideRuling(ctx, e, cmd)
+	case rules.RulingOpenType:
+		var d rules.RulingOpen
+		if err := rules.Unmarshal(cmd.Data, &d); err != nil || d.Payload != "" {
+			return cmd, err
+		}
+		k, err := l.hidden(ctx, e, cmd, d.Ruling)
+		if err != nil {
+			return cmd, err
+		}
+		d.Salt, d.Payload = k.salt, k.payload
+		cmd.Data, err = rules.Canonical(&d)
+		return cmd, err
 	case "target.open":
 		var d rules.TargetOpen
 		if err := rules.Unmarshal(cmd.Data, &d); err != nil || d.Payload != "" {

@@ -79,4 +79,3 @@ func runAudit(out io.Writer, in io.Reader, n int64, format string) error {
 	}
 	return write(audit)
 }
-

@@ -48,6 +48,7 @@ type client struct {
 
 // problem is an error answer (RFC 9457).
 type problem struct {
+	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
@@ -56,8 +57,8 @@ type problem struct {
 func (p *problem) Error() string { return fmt.Sprintf("%s (%d): %s", p.Title, p.Status, p.Detail) }
 
 func (c *client) do(ctx context.Context, method, path string, body any, header http.Header) (*http.Response, error) {
-	var in io.Reader
-	if body != nil {
+	in, raw := body.(io.Reader)
+	if body != nil && !raw {
 		b, err := json.Marshal(body)
 		if err != nil {
 			return nil, err
@@ -72,7 +73,7 @@ func (c *client) do(ctx context.Context, method, path string, body any, header h
 		req.Header[name] = values
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
-	if body != nil {
+	if body != nil && !raw {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := http.DefaultClient.Do(req)

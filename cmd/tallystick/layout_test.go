@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"replay":                       {"events", "events/merkle", "rules", "rules/dice", "projections"},
 	"api":                          {"events", "events/journal", "events/merkle", "rules", "rules/dice", "projections", "projections/feed", "replay", "api/ledger", "api/console"},
 	"api/console":                  {},
-	"api/ledger":                   {"events", "events/journal", "events/merkle", "rules", "rules/dice"},
+	"api/ledger":                   {"events", "events/archive", "events/journal", "events/merkle", "replay", "rules", "rules/dice"},
 	"cmd/tallystick":               {"*"},
 }
 

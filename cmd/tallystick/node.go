@@ -8,10 +8,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"time"
+	"sync/atomic"
 
 	"tallystick/api"
 	"tallystick/api/ledger"
+	"tallystick/events/archive"
 	"tallystick/events/journal"
 	"tallystick/projections/feed"
 	"tallystick/rules"
@@ -29,6 +30,7 @@ type nodeConfig struct {
 	Partitions int // of a new ledger
 	Replicas   int
 	Server     string // name in the origin of checkpoints
+	Strict     bool   // archive and checkpoints are part of the acknowledgement
 	Log        *slog.Logger
 }
 
@@ -39,6 +41,10 @@ type node struct {
 	Admin   string // the admin token
 
 	journal  journal.Journal
+	archive  *archive.Archive
+	heads    *archive.Heads
+	found    archive.Report           // by the archive, at the start
+	damaged  atomic.Pointer[[]string] // what is wrong with the checkpoints' file, once it is read
 	ledger   *ledger.Ledger
 	server   *api.Server
 	listener net.Listener
@@ -67,8 +73,63 @@ func openJournal(ctx context.Context, cfg nodeConfig) (journal.Journal, error) {
 		options.URL, options.CredsFile = cfg.NATS, cfg.Creds
 		return journal.Connect(ctx, options)
 	}
-	options.Dir = filepath.Join(cfg.Dir, "journal")
+	if _, err := archive.FinishRestore(cfg.journalDir(), cfg.archiveDir()); err != nil {
+		return nil, err
+	}
+	options.Dir = cfg.journalDir()
 	return journal.Embedded(ctx, options)
+}
+
+// What lies in a data folder, beside keys and the admin token.
+func (cfg nodeConfig) journalDir() string { return filepath.Join(cfg.Dir, "journal") }
+func (cfg nodeConfig) archiveDir() string { return filepath.Join(cfg.Dir, "archive") }
+func (cfg nodeConfig) headsFile() string  { return filepath.Join(cfg.Dir, "checkpoints") }
+
+// openSecond opens the copy of the ledger that the store's server never opens,
+// and what keeps the last signed checkpoints.
+func (n *node) openSecond(ctx context.Context, cfg nodeConfig) error {
+	options := archive.Options{Strict: cfg.Strict, Log: cfg.Log}
+	var err error
+	if n.archive, n.found, err = archive.Open(ctx, cfg.archiveDir(), n.journal, options); err != nil {
+		return fmt.Errorf("archive: %w", err)
+	}
+	if n.heads, err = archive.OpenHeads(ctx, n.journal, cfg.headsFile(), options); err != nil {
+		return fmt.Errorf("checkpoints: %w", err)
+	}
+	return nil
+}
+
+// problems are what the second copy has found, and what keeps it from being
+// written.
+func (n *node) problems() []string {
+	lines := n.found.Problems()
+	if err := n.archive.Health().Err; err != nil {
+		lines = append(lines, "the archive is not written: "+err.Error())
+	}
+	if err := n.heads.Health().Err; err != nil {
+		lines = append(lines, "the checkpoints are not kept: "+err.Error())
+	}
+	if damaged := n.damaged.Load(); damaged != nil {
+		lines = append(lines, *damaged...)
+	}
+	return lines
+}
+
+// inspect looks at the checkpoints' file and at every campaign, behind the
+// start.
+func (n *node) inspect(ctx context.Context, log *slog.Logger) {
+	damage, err := n.heads.Damage(ctx)
+	if err != nil {
+		return // the program is stopping
+	}
+	var lines []string
+	for _, d := range damage {
+		lines = append(lines, "damage among the checkpoints: "+d.String())
+	}
+	n.damaged.Store(&lines)
+	if err := n.ledger.Inspect(ctx); err != nil && ctx.Err() == nil {
+		log.Error("inspection of the ledger", "error", err)
+	}
 }
 
 func (n *node) open(cfg nodeConfig) error {
@@ -89,16 +150,19 @@ func (n *node) open(cfg nodeConfig) error {
 	if err := hub.Start(following); err != nil {
 		return fmt.Errorf("follow the ledger: %w", err)
 	}
+	if err := n.openSecond(following, cfg); err != nil {
+		return err
+	}
 	n.ledger, err = ledger.New(following, ledger.Config{
 		Journal: n.journal, Library: library(), Keys: keys, Server: cfg.Server,
-		Committed: hub.Notify, Log: cfg.Log,
+		Committed: hub.Notify, Archive: n.archive, Heads: n.heads, Log: cfg.Log,
 	})
 	if err != nil {
 		return err
 	}
 	n.server, err = api.New(api.Config{
 		Ledger: n.ledger, Hub: hub, Tokens: tokens, Library: library(), Journal: n.journal,
-		Version: version(), Log: cfg.Log,
+		Version: version(), Problems: n.problems, Log: cfg.Log,
 	})
 	if err != nil {
 		return err
@@ -107,11 +171,9 @@ func (n *node) open(cfg nodeConfig) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	n.Address = "http://" + n.listener.Addr().String()
+	go n.inspect(following, cfg.Log)
 	return nil
 }
-
-// shutdown bounds how long a stop may take.
-const shutdown = 10 * time.Second
 
 // run answers requests until ctx ends, then stops in order: no new request,
 // those under way answered, followers told to come back, the journal closed.
@@ -119,5 +181,5 @@ func (n *node) run(ctx context.Context) error {
 	err := n.server.Serve(ctx, n.listener)
 	n.ledger.Close()
 	n.stop()
-	return errors.Join(err, n.journal.Close())
+	return errors.Join(err, n.heads.Close(), n.archive.Close(), n.journal.Close())
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"testing"
 
@@ -72,7 +73,7 @@ func TestPrognosisAsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		t.Fatal(err)
 	}
-	if o.Untreated.Curve[4].Dead != 70.0/1296 || o.Treated.Death.Probability != 0 {
+	if math.Abs(o.Untreated.Curve[4].Dead-70.0/1296) > 1e-15 || o.Treated.Death.Probability != 0 {
 		t.Errorf("%v dead after four minutes, %v when tended", o.Untreated.Curve[4].Dead, o.Treated.Death.Probability)
 	}
 }

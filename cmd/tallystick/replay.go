@@ -17,12 +17,18 @@ import (
 func replayCommand() *cobra.Command {
 	var remote remoteFlags
 	var asJSON bool
+	var steps stepFlags
 	cmd := &cobra.Command{
 		Use:   "replay CAMPAIGN|FILE|FOLDER",
 		Short: "Decide every recorded command again and compare",
 		Long: `Replay decides every recorded command again, from the recorded seeds, and
 compares the records byte for byte. It reads an exported file or folder
 without any server, or the ledger of a campaign from a running server.
+
+With --session it shows that session command by command, with everybody as they
+stand after each: at once, or at a reading speed (--speed, words a minute), or
+on a terminal with --step by keys: space, enter or right arrow for the next, left
+arrow for the one before, q to end.
 
 Exit code 0: identical. 1: something else was decided; the first difference is
 shown. 2: the ledger cannot be replayed (damaged, or its rules not on board).`,
@@ -35,11 +41,15 @@ shown. 2: the ledger cannot be replayed (damaged, or its rules not on board).`,
 				return &codeError{exitUnusable, err}
 			}
 			defer in.Close()
+			if steps.session != "" {
+				return steps.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), in)
+			}
 			return runReplay(cmd.OutOrStdout(), in, asJSON)
 		},
 	}
 	remote.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the verdict as JSON")
+	steps.add(cmd)
 	return cmd
 }
 

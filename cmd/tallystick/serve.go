@@ -46,6 +46,7 @@ func nodeFlags(cmd *cobra.Command, cfg *nodeConfig) {
 	f.StringVar(&cfg.Creds, "nats-creds", "", "credentials file for --nats")
 	f.IntVar(&cfg.Partitions, "partitions", journal.DefaultPartitions, "streams of a new ledger; fixed once it is made")
 	f.IntVar(&cfg.Replicas, "replicas", 1, "replicas of a new ledger on --nats: 1, 3 or 5")
+	f.BoolVar(&cfg.Strict, "strict", false, "answer only when archive and checkpoint are on disk as well (two more disk syncs a command)")
 	f.StringVar(&cfg.Server, "name", "tallystick", "name of this server in the origin of new campaigns' checkpoints")
 }
 

@@ -19,12 +19,13 @@ type verifyFlags struct {
 	checkpoints []string
 	vkey, me    string
 	asJSON      bool
+	names       bool // in the summary of many
 }
 
 func verifyCommand() *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
-		Use:   "verify FILE|FOLDER",
+		Use:   "verify FILE|FOLDER…",
 		Short: "Check a ledger without trusting anybody: records, signatures, dice, rules",
 		Long: `Verify checks an exported ledger, offline: the form of every record, the tree
 and the checkpoints signed over it, seats and hash chains, the dice of every
@@ -34,70 +35,70 @@ lane of dice on whose honesty it rests.
 A checkpoint that you kept, or a friend did, shows whether this is the history
 you saw. Without one, a ledger can be good and yet another one.
 
+Of several exports, or of a folder that holds many, it verifies all at once and
+prints a summary; names stay out of it unless --names asks for them.
+
 Exit code 0: verified. 1: refused, and the first bad record is named.
-2: a file cannot be read.`,
+2: a file cannot be read, or the edition of its rules is not on board: then
+nobody can say whether the rules were kept.`,
 		Example: `  tallystick verify night-one
-  tallystick verify night-one --checkpoint mine.checkpoint --vkey table.vkey --me anna`,
-		Args: exactly(1),
+  tallystick verify night-one --checkpoint mine.checkpoint --vkey table.vkey --me anna
+  tallystick verify sessions/`,
+		Args: atLeastOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			evidence, ledger, err := f.read(args[0])
-			if err != nil {
-				return &codeError{exitUnusable, err}
+			if len(args) > 1 || !isBundle(args[0]) {
+				return f.many(cmd, args)
 			}
-			in, err := os.Open(ledger)
+			in, evidence, err := f.open(args[0])
 			if err != nil {
 				return &codeError{exitUnusable, err}
 			}
 			defer in.Close()
-			return runVerify(cmd.OutOrStdout(), in, evidence, f.asJSON)
+			return runVerify(cmd.OutOrStdout(), in.ReadCloser, evidence, f.asJSON)
 		},
 	}
 	cmd.Flags().StringArrayVar(&f.checkpoints, "checkpoint", nil, "file with a checkpoint that somebody kept; may be given more than once")
 	cmd.Flags().StringVar(&f.vkey, "vkey", "", "file with the campaign's key, as it was given out at the table")
 	cmd.Flags().StringVar(&f.me, "me", "", "handle: say which rolls nobody could choose or foresee without you")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the report as JSON")
+	cmd.Flags().BoolVar(&f.names, "names", false, "of many: name each export that was not verified")
 	return cmd
 }
 
-// read reads the evidence, and finds the file with the records.
-func (f *verifyFlags) read(source string) (replay.Evidence, string, error) {
+// atLeastOne is cobra.MinimumNArgs with our exit code.
+func atLeastOne(cmd *cobra.Command, args []string) error {
+	if err := cobra.MinimumNArgs(1)(cmd, args); err != nil {
+		return &codeError{exitUnusable, err}
+	}
+	return nil
+}
+
+// open opens an export, with what came with it and what was kept as evidence.
+func (f *verifyFlags) open(source string) (*exported, replay.Evidence, error) {
 	e := replay.Evidence{Library: library(), Me: f.me}
-	info, err := os.Stat(source)
-	if err != nil {
-		return e, "", err
-	}
-	if info.IsDir() {
-		folder := source
-		source = filepath.Join(folder, eventsFile)
-		name := filepath.Join(folder, checkpointFile)
-		text, err := optional(name)
-		if err != nil {
-			return e, "", err
-		}
-		if text != nil {
-			e.Server = &replay.Note{Name: name, Text: text}
-		}
-		key, err := optional(filepath.Join(folder, vkeyFile))
-		if err != nil {
-			return e, "", err
-		}
-		e.ServerVKey = strings.TrimSpace(string(key))
-	}
 	for _, name := range f.checkpoints {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return e, "", err
+			return nil, e, err
 		}
 		e.Kept = append(e.Kept, replay.Note{Name: name, Text: text})
 	}
 	if f.vkey != "" {
 		text, err := os.ReadFile(f.vkey)
 		if err != nil {
-			return e, "", err
+			return nil, e, err
 		}
 		e.VKey = strings.TrimSpace(string(text))
 	}
-	return e, source, nil
+	in, err := openBundle(source)
+	if err != nil {
+		return nil, e, err
+	}
+	if in.checkpoint != nil {
+		e.Server = &replay.Note{Name: filepath.Join(source, checkpointFile), Text: in.checkpoint}
+	}
+	e.ServerVKey = in.vkey
+	return in, e, nil
 }
 
 // optional reads a file that need not be there.
@@ -137,10 +138,22 @@ func runVerify(out io.Writer, in io.Reader, e replay.Evidence, asJSON bool) erro
 	case err != nil:
 		return &codeError{exitUnusable, err}
 	case asJSON:
-		return printJSON(out, verified{true, report, append([]string{}, report.Notes()...)})
+		err = printJSON(out, verified{report.Rules == replay.RulesSame, report, append([]string{}, report.Notes()...)})
+	default:
+		printReport(out, report)
 	}
-	printReport(out, report)
-	return nil
+	if err == nil && report.Rules != replay.RulesSame {
+		err = &codeError{exitUnusable, undecided(report)}
+	}
+	return err
+}
+
+// undecided says why a report is neither a yes nor a no.
+func undecided(r *replay.Report) error {
+	if r.Rules == replay.RulesMissing {
+		return fmt.Errorf("edition %d of %s is not on board: records and dice are good, but whether the rules were kept is not known", r.Edition, r.System)
+	}
+	return errors.New("records and dice are good, but whether the rules were kept is not known: " + r.Rules)
 }
 
 func printJSON(out io.Writer, v any) error {
@@ -152,7 +165,11 @@ func printJSON(out io.Writer, v any) error {
 }
 
 func printReport(out io.Writer, r *replay.Report) {
-	fmt.Fprintf(out, "verified: %q, %d records, root %s\n", r.Name, r.Records, r.Root)
+	verdict := "verified"
+	if r.Rules != replay.RulesSame {
+		verdict = "not known"
+	}
+	fmt.Fprintf(out, "%s: %q, %d records, root %s\n", verdict, r.Name, r.Records, r.Root)
 	for _, c := range r.Checkpoints {
 		who := "of the export"
 		if c.Kept {

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 var quick = Options{Delay: 20 * time.Millisecond}
 
 func soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -509,6 +509,81 @@ func TestTornAtEveryByte(t *testing.T) {
 	}
 }
 
+// What a power cut leaves behind the last entry is cut off and kept.
+func TestGarbageAtTheEnd(t *testing.T) {
+	j, played := memory(t, 2, 2, 6)
+	dir := copied(t, j, quick)
+	path := segments(t, dir)[0]
+	good := readFile(t, path)
+	garbage := make([]byte, 10_000)
+	writeFile(t, path, append(bytes.Clone(good), garbage...))
+	_, report := open(t, dir, j, Options{Delay: time.Hour})
+	if report.Cut == nil || report.Cut.Bytes != 10_000 || !report.Sound() {
+		t.Errorf("report: %+v", report)
+	}
+	if !bytes.Equal(readFile(t, path), good) {
+		t.Errorf("the segment has %d bytes, want %d", len(readFile(t, path)), len(good))
+	}
+	wantAll(t, dir, 2, played)
+}
+
+// A bad sector anywhere takes whole entries away: they are named by their
+// sequences, and so is a segment that is gone.
+func TestBadSectorIsReported(t *testing.T) {
+	const partitions = 2
+	j, played := memory(t, partitions, 6, 40)
+	dir := copied(t, j, quick)
+	path := segments(t, dir)[0]
+	good := readFile(t, path)
+	check := func(what string) {
+		t.Helper()
+		all, damage := entries(t, dir)
+		for _, c := range played {
+			there := slices.ContainsFunc(all, func(e Entry) bool { return sameCommit(e.Commit, c) })
+			if !there && !cover(damage, c, partitions) {
+				t.Errorf("%s: sequence %d of %s is gone and not named: %v", what, c.Seq, c.Campaign, damage)
+			}
+		}
+		if len(all) == len(played) || len(damage) == 0 {
+			t.Errorf("%s: %d commits, damage %v", what, len(all), damage)
+		}
+	}
+	last := len(good) // what no later entry of its partition follows has no sequence to be named by
+	for p := range partitions {
+		last = min(last, bytes.LastIndex(good, fmt.Appendf(nil, "\ncommit partition=%d ", p)))
+	}
+	for at := 600; at+1024 <= last; at += 512 {
+		b := bytes.Clone(good)
+		clear(b[at : at+1024])
+		writeFile(t, path, b)
+		check(fmt.Sprint("zeros at ", at))
+	}
+
+	j, played = memory(t, partitions, 6, 40)
+	dir = filepath.Join(t.TempDir(), "archive")
+	a, _ := open(t, dir, j, Options{Delay: 20 * time.Millisecond, Segment: 1000})
+	mustSync(t, a)
+	table := newTable(j)
+	for range 5 {
+		c := table.play(t, 4)
+		played = append(played, c)
+		if err := a.Append(soon(t), c); err != nil {
+			t.Fatal(err)
+		}
+		mustSync(t, a)
+	}
+	mustClose(t, a)
+	for _, path := range segments(t, dir)[:4] {
+		if err := os.Rename(path, path+".away"); err != nil {
+			t.Fatal(err)
+		}
+		check(path + " is gone")
+		if err := os.Rename(path+".away", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A process that dies while it begins a segment leaves nothing that disturbs.
 func TestKilledWhileRotating(t *testing.T) {
 	j, played := memory(t, 2, 2, 6)
@@ -728,23 +803,30 @@ func FuzzParseLine(f *testing.F) {
 	})
 }
 
-// The scanner ends on any bytes, and hands on only what proves itself.
+// The scanner ends on any bytes, hands on only what proves itself, and says of
+// every other byte that it is damaged.
 func FuzzScan(f *testing.F) {
 	j, _ := memory(f, 2, 2, 4)
 	b := readFile(f, segments(f, copied(f, j, quick))[0])
 	f.Add(b)
 	f.Add(b[:len(b)/2])
 	f.Add([]byte("commit \n\nmissing partition=0 from=1 to=2 chain=00\n"))
-	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, b []byte) {
-		writeFile(t, filepath.Join(dir, segmentName(1)), b)
-		all, damage := entries(t, dir)
-		var size int64
-		for _, d := range damage {
-			size += d.Bytes
+		var covered int64 // by lines that are whole or by damage
+		s := &scanner{state: newState(), ctx: context.Background(), damage: func(d Damage) { covered += d.Bytes }}
+		s.each = func(l *line, e Entry) error {
+			covered += int64(len(l.whole(l.text())) + 1)
+			if l.word != wordCommit {
+				return nil
+			}
+			covered += int64(len(e.Payload) + 1)
+			if hashOf(e.Payload) != l.sum {
+				t.Errorf("handed on %+v", e)
+			}
+			return nil
 		}
-		if size == 0 && len(b) > 0 && len(all) == 0 && !bytes.HasPrefix(b, []byte("segment number=1 ")) {
-			t.Errorf("nothing read and nothing damaged of %q", b)
+		if err := s.read(1, bytes.NewReader(b)); err != nil || covered != int64(len(b)) || s.offset != covered || s.good > s.offset {
+			t.Errorf("%v, %d of %d bytes accounted for, offset %d, good %d", err, covered, len(b), s.offset, s.good)
 		}
 	})
 }

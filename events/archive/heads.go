@@ -455,7 +455,7 @@ func (h *Heads) swapIn(ctx context.Context, log string, head Head) error {
 	next, err := h.bucket.Update(ctx, log, value, revision)
 	if errors.Is(err, journal.ErrConflict) {
 		var there Head
-		if there, revision, err = h.inBucket(ctx, log); err != nil {
+		if there, revision, err = h.fromBucket(ctx, log); err != nil {
 			return err
 		}
 		if there.Origin != "" {
@@ -483,7 +483,7 @@ func (h *Heads) swapIn(ctx context.Context, log string, head Head) error {
 	return nil
 }
 
-func (h *Heads) inBucket(ctx context.Context, log string) (Head, uint64, error) {
+func (h *Heads) fromBucket(ctx context.Context, log string) (Head, uint64, error) {
 	value, revision, err := h.bucket.Get(ctx, log)
 	if errors.Is(err, journal.ErrNotFound) {
 		return Head{}, 0, nil

@@ -262,6 +262,31 @@ func TestHeadsOfTwoNodes(t *testing.T) {
 	}
 }
 
+// A node that is late does not put its smaller head over another's.
+func TestHeadsOfALateNode(t *testing.T) {
+	j, _ := memory(t, 1, 1, 1)
+	late := openHeads(t, j, filepath.Join(t.TempDir(), "heads"), Options{Delay: time.Hour})
+	other := openHeads(t, j, filepath.Join(t.TempDir(), "heads"), Options{Strict: true})
+	log := newLog(t, uuid.NewString())
+	log.grow(t, "0")
+	if err := log.put(t, other); err != nil {
+		t.Fatal(err)
+	}
+	log.grow(t, "1")
+	if err := log.put(t, late); err != nil {
+		t.Fatal(err)
+	}
+	log.grow(t, "2")
+	if err := log.put(t, other); err != nil {
+		t.Fatal(err)
+	}
+	late.hurry()
+	flush(t, late)
+	if kept := get(t, late, log.name); kept.Bucket.Size != 3 || kept.File.Size != 2 {
+		t.Errorf("%+v", kept)
+	}
+}
+
 func TestHeadsStrictAndConcurrent(t *testing.T) {
 	j, _ := memory(t, 1, 1, 1)
 	for _, o := range []Options{{Strict: true}, {Records: 4, Delay: 10 * time.Millisecond}} {

@@ -167,6 +167,11 @@ func (s *scanner) segment(number int, limit int64) error {
 	if limit >= 0 {
 		from = io.LimitReader(f, limit)
 	}
+	return s.read(number, from)
+}
+
+// read reads one segment's bytes.
+func (s *scanner) read(number int, from io.Reader) error {
 	s.name, s.offset, s.good, s.broken = segmentName(number), 0, 0, false
 	if s.reader == nil {
 		s.reader = bufio.NewReaderSize(nil, journal.MaxPayload+2*maxLine)

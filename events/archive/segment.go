@@ -70,14 +70,13 @@ func (s *state) take(l *line) {
 // segmentWriter appends to the last segment of a folder. It is owned by one
 // goroutine. What it has taken is on disk after flush.
 type segmentWriter struct {
-	dir     string
-	limit   int64 // bytes from which a new segment is begun
-	file    *appendFile
-	number  int
-	buffer  bytes.Buffer
-	state         // after what is in the buffer
-	synced  state // after what is on disk
-	records int   // in the buffer
+	dir    string
+	limit  int64 // bytes from which a new segment is begun
+	file   *appendFile
+	number int
+	buffer bytes.Buffer
+	state        // after what is in the buffer
+	synced state // after what is on disk
 }
 
 // flushBytes is how much is buffered before it is written.

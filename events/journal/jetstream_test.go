@@ -552,16 +552,19 @@ func blocks(t *testing.T, dir string, partition int) []string {
 // message without a word, and says there is none if it is the only one.
 func TestFlippedBitIsNoticed(t *testing.T) {
 	t.Parallel()
+	const large = 500 << 10 // fills several message files
 	for _, c := range []struct {
-		commits int
-		at      float64 // in the message file
-		after   int     // commits that the reader knows
+		commits, size int
+		at            float64 // in the first message file
+		after         int     // commits that the reader knows
 	}{
-		{50, 0.02, 0}, {50, 0.3, 0}, {50, 0.5, 0}, {50, 0.9, 0}, {50, 0.99, 0}, {50, 0.99, 49}, {50, 0.5, 25}, {1, 0.5, 0}, {2, 0.9, 1},
+		{50, 400, 0.02, 0}, {50, 400, 0.3, 0}, {50, 400, 0.5, 0}, {50, 400, 0.9, 0}, {50, 400, 0.99, 0},
+		{50, 400, 0.99, 49}, {50, 400, 0.5, 25}, {1, 400, 0.5, 0}, {2, 400, 0.9, 1},
+		{20, large, 0.3, 0}, {20, large, 0.3, 4}, {20, large, 0.97, 0},
 	} {
 		dir := t.TempDir()
 		j, close := openEmbedded(t, Options{Dir: dir, Partitions: 1})
-		campaign := fill(t, j, c.commits, 400)
+		campaign := fill(t, j, c.commits, c.size)
 		close()
 		block := blocks(t, dir, 0)[0]
 		data, err := os.ReadFile(block)
@@ -677,7 +680,10 @@ func TestStreamThatWentBackIsNotWritten(t *testing.T) {
 		t.Errorf("what is left: %d commits, %v", before, err)
 	}
 	close()
-	j, _ = openEmbedded(t, Options{Dir: dir}) // it is not forgotten
+	if last, err := remembered(filepath.Join(dir, storeName), 1); err != nil || last[0] != 50 {
+		t.Errorf("remembered %v, %v, want 50 still", last, err)
+	}
+	j, _ = openEmbedded(t, Options{Dir: dir})
 	if h := j.Health(soon(t)); h.Sound() {
 		t.Errorf("opened again: %+v", h)
 	}

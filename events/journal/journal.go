@@ -99,7 +99,9 @@ type Journal interface {
 	Append(ctx context.Context, entry Entry) (seq uint64, err error)
 
 	// Read hands every commit of the campaign with Seq > after to each, in order,
-	// and stops with the first error of each. ErrDamaged: one is missing.
+	// and stops with the first error of each. ErrDamaged: one is missing between
+	// others, or cannot be read. A last commit that the store has lost and forgotten
+	// leaves no trace in the campaign; Health and what is kept elsewhere tell.
 	Read(ctx context.Context, campaign string, after uint64, each func(Commit) error) error
 
 	// Last returns the Seq of the campaign's last commit, 0 when it has none.

@@ -38,6 +38,7 @@ type writer struct {
 	mu       sync.Mutex // guards all below
 	closed   bool
 	sending  int  // entries under way singly
+	room     int  // how many may be, 1 to sendingMost
 	batching bool // a batch is under way
 	waiting  []*request
 }
@@ -56,7 +57,7 @@ type news struct {
 }
 
 func newWriter(ctx context.Context, s batchStore) *writer {
-	return &writer{ctx: ctx, store: s}
+	return &writer{ctx: ctx, store: s, room: sendingMost}
 }
 
 // append stores an entry and returns its sequence.
@@ -158,6 +159,7 @@ func (w *writer) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sending--
+	w.room = min(w.room+1, sendingMost)
 	w.dispatch()
 }
 
@@ -178,7 +180,7 @@ func (w *writer) dispatch() {
 
 // sendSingly lets requests go while there is room. The caller holds mu.
 func (w *writer) sendSingly() {
-	for len(w.waiting) > 0 && w.sending < sendingMost && !w.batching {
+	for len(w.waiting) > 0 && w.sending < w.room && !w.batching {
 		w.sending++
 		w.waiting[0].news <- news{send: true}
 		w.waiting = w.waiting[1:]
@@ -223,6 +225,7 @@ func (w *writer) sendBatch(batch []*request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.batching = false
+	w.room = 1 // those of the batch come again: let them gather while the first is on its way
 	w.dispatch()
 }
 

@@ -19,7 +19,10 @@ type emberSheet struct {
 	Points int `json:"points" minimum:"1" maximum:"100000"`
 }
 
-type emberBody struct{ Points, Max, Ticks int }
+type emberBody struct {
+	Points, Max, Ticks int
+	Lit                int64 // game seconds
+}
 
 type emberSetting struct {
 	Woods []string `json:"woods,omitzero"`
@@ -76,9 +79,9 @@ func (ember) Commands() []rules.CommandSpec {
 		}),
 	}
 }
-func (ember) Create(_ rules.Options, sheet any, _ bool, _ int64) (rules.Body, []string, error) {
+func (ember) Create(_ rules.Options, sheet any, _ bool, clock int64) (rules.Body, []string, error) {
 	n := sheet.(*emberSheet).Points
-	return &emberBody{Points: n, Max: n}, nil, nil
+	return &emberBody{Points: n, Max: n, Lit: clock}, nil, nil
 }
 func (ember) Amend(_ rules.Options, b rules.Body, sheet any, _ int64) (rules.Body, []string, error) {
 	body := *b.(*emberBody)
@@ -106,7 +109,7 @@ func (ember) Vitals(_ rules.Options, b rules.Body, _ int64) events.Vitals {
 }
 func (ember) NextTick(o rules.Options, b rules.Body) (rules.Tick, bool) {
 	body := b.(*emberBody)
-	return rules.Tick{Due: int64(body.Ticks+1) * int64(o.Int("ember.interval")), Kind: "burn"}, body.Points > 0
+	return rules.Tick{Due: body.Lit + int64(body.Ticks+1)*int64(o.Int("ember.interval")), Kind: "burn"}, body.Points > 0
 }
 func (ember) DecideTick(t *rules.Turn, c *rules.Character, tick rules.Tick) {
 	th := t.Throw("burn", c)
@@ -125,4 +128,20 @@ func (ember) Judge(_ rules.Options, total, value int) (outcome string, margin in
 		return "burns", total - value
 	}
 	return "smokes", total - value
+}
+
+// EmberSecond is the second edition of Ember: a fire burns down on 1 to 4.
+func EmberSecond() rules.System { return emberSecond{} }
+
+type emberSecond struct{ ember }
+
+func (emberSecond) Edition() int { return 2 }
+func (emberSecond) DecideTick(t *rules.Turn, c *rules.Character, tick rules.Tick) {
+	th := t.Throw("burn", c)
+	change := 0
+	if th.Die(6) <= 4 {
+		change = -1
+	}
+	th.Result("burnt", change)
+	t.Emit(&events.TickProcessed{Subject: events.Subject{Character: c.ID}, Kind: tick.Kind, Due: tick.Due, Rolled: true, Change: change, Rule: "EMB-1"})
 }

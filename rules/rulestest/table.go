@@ -63,6 +63,9 @@ type Table struct {
 	State    *rules.Campaign
 	Records  []events.Record
 	Payloads [][]byte // the commits as they would be stored
+	// Correct finds out what a correction changes: replay.Correct. Without it
+	// no command can be taken back.
+	Correct Correct
 
 	library rules.Library
 	chains  Chains
@@ -102,7 +105,7 @@ func (tb *Table) Command(by, typ, data string, faces ...int) rules.Command {
 // Do decides and stores a command, folding the stored bytes.
 func (tb *Table) Do(cmd rules.Command) ([]events.Fact, error) {
 	tb.T.Helper()
-	facts, err := rules.Decide(tb.State, cmd, &tb.chains)
+	facts, err := tb.Decide(cmd, &tb.chains)
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +120,35 @@ func (tb *Table) Do(cmd rules.Command) ([]events.Fact, error) {
 	tb.Records = append(tb.Records, recs...)
 	tb.Payloads = append(tb.Payloads, payload)
 	return facts, nil
+}
+
+// Decide decides a command as the table stands, and stores nothing.
+func (tb *Table) Decide(cmd rules.Command, chains *Chains) ([]events.Fact, error) {
+	return rules.Decide(tb.State, cmd, remembering{chains, tb})
+}
+
+// Correct is the type of replay.Correct, which this package may not import.
+type Correct func(history func(each func(payload []byte) error) error, c *rules.Campaign, x rules.Correction) (*rules.Difference, error)
+
+// remembering are chains with the commands before, for corrections.
+type remembering struct {
+	*Chains
+	tb *Table
+}
+
+// Correct implements rules.Histories.
+func (r remembering) Correct(c *rules.Campaign, x rules.Correction) (*rules.Difference, error) {
+	if r.tb.Correct == nil {
+		return nil, rules.ErrNoHistory
+	}
+	return r.tb.Correct(func(each func([]byte) error) error {
+		for _, payload := range r.tb.Payloads {
+			if err := each(payload); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, c, x)
 }
 
 // Encode writes facts as the next commit would be stored.

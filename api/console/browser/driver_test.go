@@ -202,6 +202,16 @@ type answer struct {
 	} `json:"records"`
 }
 
+// first is the first record of a type.
+func (a answer) first(kind string) int64 {
+	for _, r := range a.Records {
+		if r.Type == kind {
+			return r.N
+		}
+	}
+	return -1
+}
+
 // give gives a command as the game master.
 func (g *table) give(kind string, data map[string]any) answer {
 	g.t.Helper()
@@ -425,4 +435,24 @@ func quoted(text string) string {
 		panic(err) // any string can be written
 	}
 	return string(raw)
+}
+
+// settled waits until nothing moves on the page any more: what it loads is
+// there, and it was drawn.
+func (p *page) settled() {
+	p.t.Helper()
+	const quiet = `new Promise(done => {
+  let last = '', same = 0
+  const look = () => {
+    const now = document.documentElement.scrollHeight + document.body.innerText + document.querySelectorAll('canvas').length
+    same = now === last ? same + 1 : 0
+    last = now
+    if (same > 12) done(true)
+    else requestAnimationFrame(look)
+  }
+  look()
+})`
+	if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](quiet, chromedp.EvalAwaitPromise)); err != nil {
+		p.t.Fatalf("wait until the page is quiet: %v%s", err, p.situation())
+	}
 }

@@ -89,10 +89,9 @@ function Options({ system, values, onChange }) {
   return html`<details class="group"><summary>Options: ${changed ? `${changed} changed` : 'all as the book is usually read'}</summary>
     <p class="hint">They stand for the whole campaign.</p>
     ${value.options.map(o => {
-      const [title, ...rest] = [label(o.name.replace(/^[^.]*\./, ''))]
       const id = 'o-' + o.name
-      return html`<div class="field"><label for=${id}>${title}${rest}</label>
-        ${o.values ? html`<select id=${id} aria-describedby=${id + '-d'} onChange=${e => set(o, e.target.value)}>${o.values.map(v => html`<option value=${v} selected=${v === (values[o.name] ?? o.default)}>${v.replace(/_/g, ' ')}${v === o.default ? ' (usual)' : ''}</option>`)}</select>`
+      return html`<div class="field"><label for=${id}>${label(o.name.replace(/^[^.]*\./, ''))}</label>
+        ${o.values ? html`<select id=${id} aria-describedby=${id + '-d'} onChange=${e => set(o, e.target.value)}>${o.values.map(v => html`<option value=${v} selected=${v === (values[o.name] ?? o.default)}>${{ true: 'yes', false: 'no' }[v] ?? v.replace(/_/g, ' ')}${v === o.default ? ' (usual)' : ''}</option>`)}</select>`
           : html`<input id=${id} type="number" aria-describedby=${id + '-d'} min=${o.min ?? 0} max=${o.max} value=${values[o.name] ?? o.default} onInput=${e => set(o, e.target.value)} />`}
         <p class="hint" id=${id + '-d'}>${o.doc} <span class="quiet">${o.rule}</span></p></div>`
     })}</details>`

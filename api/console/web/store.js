@@ -49,7 +49,7 @@ export class Store {
   /** Whether one may give a type of command. */
   may = type => {
     const c = this.command(type), role = this.me?.role
-    return Boolean(c && role && role !== 'spectator' && (role === 'gm' || c.who !== 'gm'))
+    return Boolean(c && role && (role === 'gm' || (c.who !== 'gm' && (role !== 'spectator' || c.who === 'table'))))
   }
 
   /** Characters one may act with. */

@@ -27,12 +27,12 @@ export function Table({ store }) {
         ${party.length ? html`<ul class="party" role="list">${party.map(c => html`<${Card} key=${c.id} store=${store} character=${c} clock=${store.clock} chosen=${c.id === chosen} onChoose=${() => setChosen(c.id === chosen ? null : c.id)} />`)}</ul>`
           : html`<p class="empty">Nobody is here yet.${store.may('character.create') ? ' Create the first character.' : ' The game master creates the characters, or you make your own.'}</p>`}
       </section>
-      <${Actions} store=${store} actor=${actor} onDo=${start} />
     </div>
     <div class="column side">
       <${Clock} store=${store} onDo=${start} />
       <${Log} store=${store} onDo=${start} />
     </div>
+    <${Actions} store=${store} actor=${actor} onDo=${start} />
     ${doing ? html`<${CommandDialog} key=${doing.type} store=${store} ...${doing} onClose=${() => setDoing(null)} />` : null}
   </div>`
 }
@@ -98,7 +98,11 @@ function Seats({ store }) {
   const asked = store.seating?.ask.filter(a => !store.seating.revealed.has(a.lane)) ?? []
   const mine = canSit(store)
   const lost = store.lane && store.lane.c0 !== '-' && !store.device && store.me?.role !== 'spectator' && !store.me?.admin
-  if (!waiting.length && !asked.length && !mine && !lost) {
+  if (!waiting.length && !asked.length && mine) {
+    return html`<details class="seats"><summary>Let this device take part in the dice</summary><p>With a seat of its own this device mixes its secrets into the dice. ${store.gm ? 'You then close the seats once more.' : 'The game master then closes the seats once more.'} It is possible until your first roll of the session.</p>
+      <${Act} work=${() => store.sit()}>Take my seat<//></details>`
+  }
+  if (!waiting.length && !asked.length && !lost) {
     return devices.length ? html`<p class="seats quiet">The dice are fixed. Secrets came from the server and ${count(devices.length, 'device')}: ${[...new Set(devices.map(l => l.principal))].join(', ')}.</p>` : null
   }
   return html`<section class="card seats" aria-labelledby="seats"><h2 id="seats">${store.seating ? 'The seats are closed' : waiting.length ? 'Taking seats' : 'Your seat'}</h2>

@@ -28,8 +28,8 @@ export function until(due, clock) {
   return due > clock ? 'in ' + duration(due - clock) : duration(clock - due) + ' ago'
 }
 
-export const wallTime = at => new Date(at).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
-export const wallDate = at => new Date(at).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' })
+export const wallTime = at => new Date(at).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+export const wallDate = at => new Date(at).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' })
 export const signed = n => n > 0 ? '+' + n : n < 0 ? '\u2212' + -n : '0'
 export const capital = text => text ? text[0].toUpperCase() + text.slice(1) : text
 /** distance_cm -> Distance cm; rpgamix.exert -> Rpgamix exert */
@@ -64,7 +64,7 @@ export function reckoning(throwing, draws = throwing.draws ?? []) {
   if (!plain && draws.length > 0) text = `${throwing.total} (${faces(draws)})`
   if (throwing.against) text += ` against ${throwing.against.exact ?? throwing.against.value}`
   if (throwing.outcome) text += `: ${throwing.outcome}`
-  if (throwing.outcome && throwing.margin) text += ` by ${Math.abs(throwing.margin)}`
+  if (/^(success|failure|hit|miss|win|won|los)/i.test(throwing.outcome ?? '') && throwing.margin) text += ` by ${Math.abs(throwing.margin)}`
   return text
 }
 
