@@ -186,10 +186,16 @@ func ParseCommit(payload []byte) ([]Record, error) {
 // break, no key twice, no unknown key, no number that is not an integer within
 // ±MaxInteger, valid UTF-8, nothing behind it.
 func Parse(line []byte) (Record, error) {
-	var rec Record
 	if len(line) > MaxRecord {
-		return rec, &TooLargeError{Type: "record", Size: len(line)}
+		return Record{}, &TooLargeError{Type: "record", Size: len(line)}
 	}
+	if rec, ok := quick(line); ok {
+		return rec, rec.check()
+	}
+	return parseStrictly(line)
+}
+
+func parseStrictly(line []byte) (rec Record, err error) {
 	if err := checkCompact(line); err != nil {
 		return rec, fmt.Errorf("record: %w", err)
 	}
@@ -210,10 +216,25 @@ func (r *Record) check() error {
 	case r.Data.Kind() != '{':
 		return fmt.Errorf("record %d: data is no object", r.N)
 	}
-	if t, err := time.Parse(TimeFormat, r.At); err != nil || t.Format(TimeFormat) != r.At {
+	if _, err := time.Parse(TimeFormat, r.At); err != nil || !likeTime(r.At) {
 		return fmt.Errorf("record %d: at is not a time like %s", r.N, TimeFormat)
 	}
 	return nil
+}
+
+// likeTime reports whether s has digits where TimeFormat has them and is the same
+// elsewhere: package time alone takes an hour of one digit, a comma, a sign.
+func likeTime(s string) bool {
+	if len(s) != len(TimeFormat) {
+		return false
+	}
+	for i := range len(s) {
+		digit := '0' <= TimeFormat[i] && TimeFormat[i] <= '9'
+		if digit != ('0' <= s[i] && s[i] <= '9') || !digit && s[i] != TimeFormat[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // CheckJSON accepts one compact JSON value as records hold it and refuses
