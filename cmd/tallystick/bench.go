@@ -11,7 +11,6 @@ import (
 	"runtime/pprof"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -53,6 +52,7 @@ type bench struct {
 	short    bool
 	trials   int
 	postgres string // DSN, empty for none
+	crowds   []int  // campaigns at once in the append rows
 	profile  string // file for a CPU profile, empty for none
 	progress io.Writer
 	report   func(benchRow) error
@@ -107,6 +107,7 @@ instead of printing a ratio. --postgres adds PostgreSQL to the append rows.`,
 	f.BoolVar(&asJSON, "json", false, "print one JSON object a row, the machine first")
 	f.StringVar(&b.dir, "data", "", "folder on the disk to measure (default: a temporary one)")
 	f.IntVar(&b.trials, "trials", 5, "how often ours and reference are measured in turn")
+	f.IntSliceVar(&b.crowds, "campaigns", []int{1, 8, 64, 200, 1000}, "how many campaigns command at once in the append rows")
 	f.StringVar(&b.profile, "cpu-profile", "", "write a profile for go tool pprof to this file")
 	f.StringVar(&b.postgres, "postgres", "", "DSN of a PostgreSQL to compare with; it gets and loses a table tallystick_bench")
 	return cmd
@@ -130,8 +131,8 @@ func (b *bench) profiled(f func() error) (err error) {
 }
 
 func (b *bench) run(out io.Writer, which string, asJSON bool) (err error) {
-	if b.trials < 1 {
-		return &codeError{exitUnusable, errors.New("trials: must be at least 1")}
+	if b.trials < 1 || slices.ContainsFunc(b.crowds, func(n int) bool { return n < 1 }) {
+		return &codeError{exitUnusable, errors.New("trials and campaigns: must be at least 1")}
 	}
 	scratch, err := os.MkdirTemp(b.dir, "tallystick-bench-")
 	if err != nil {
@@ -143,25 +144,16 @@ func (b *bench) run(out io.Writer, which string, asJSON bool) (err error) {
 	if err != nil {
 		return err
 	}
-	var table *tabwriter.Writer
 	if asJSON {
-		if err := json.MarshalWrite(out, machine); err != nil {
-			return err
-		}
-		fmt.Fprintln(out)
-		b.report = func(r benchRow) error {
-			if err := json.MarshalWrite(out, r); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintln(out)
-			return err
-		}
+		b.report = func(r benchRow) error { return printLine(out, r) }
+		err = printLine(out, machine)
 	} else {
-		fmt.Fprintf(out, "%s, %d cores, %s, a synced 4 KiB write takes %.0f µs; load %s\n\n", machine.Machine, machine.Cores, machine.Go, machine.Disk, machine.Load)
-		table = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "row\tours\treference\tunit\tratio\tspread\treach\theld\tagainst")
-		b.report = func(r benchRow) error { fmt.Fprintln(table, r.line()); return nil }
-		defer table.Flush()
+		_, err = fmt.Fprintf(out, "%s, %d cores, %s, a synced 4 KiB write takes %.0f µs; load %s\n\n"+rowFormat, machine.Machine, machine.Cores, machine.Go, machine.Disk, machine.Load,
+			"row", "ours", "reference", "unit", "ratio", "spread", "reach", "held", "against")
+		b.report = func(r benchRow) error { return r.print(out) }
+	}
+	if err != nil {
+		return err
 	}
 	for _, part := range benches {
 		if which != "all" && which != part.name {
@@ -175,7 +167,18 @@ func (b *bench) run(out io.Writer, which string, asJSON bool) (err error) {
 	return nil
 }
 
-func (r benchRow) line() string {
+func printLine(out io.Writer, v any) error {
+	if err := json.MarshalWrite(out, v); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out)
+	return err
+}
+
+// rowFormat has a width for each column: rows are printed as they come.
+const rowFormat = "%-40s %9s %9s  %-21s %6s %13s %7s %5s  %s\n"
+
+func (r benchRow) print(out io.Writer) error {
 	ratio, reach, held := fmt.Sprintf("%.2f", r.Ratio), "–", "–"
 	if r.Reach != 0 {
 		reach, held = fmt.Sprintf("≥ %g", r.Reach), "no"
@@ -190,7 +193,9 @@ func (r benchRow) line() string {
 	if r.Reference == 0 {
 		reference, ratio = "–", "–"
 	}
-	return fmt.Sprintf("%s\t%.4g\t%s\t%s\t%s\t%.2f–%.2f\t%s\t%s\t%s", r.Row, r.Ours, reference, r.Unit, ratio, r.Spread[0], r.Spread[1], reach, held, r.Against)
+	_, err := fmt.Fprintf(out, rowFormat, r.Row, fmt.Sprintf("%.0f", r.Ours), reference, r.Unit, ratio,
+		fmt.Sprintf("%.2f–%.2f", r.Spread[0], r.Spread[1]), reach, held, r.Against)
+	return err
 }
 
 // scale is n, or a tenth of it in a short run.

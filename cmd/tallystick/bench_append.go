@@ -12,15 +12,12 @@ import (
 
 func hand(faces []int) *events.Hand { return &events.Hand{Faces: faces} }
 
-// crowds are how many campaigns command at once in the append rows.
-var crowds = []int{1, 8, 64, 200, 1000}
-
 // appends measures the way of a command to the disk: alone, and in company.
 func (b *bench) appends() error {
 	if err := b.loneRoll(); err != nil {
 		return err
 	}
-	for _, crowd := range crowds {
+	for _, crowd := range b.crowds {
 		if err := b.crowd(crowd); err != nil {
 			return err
 		}
