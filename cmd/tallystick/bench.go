@@ -70,6 +70,7 @@ var benches = []struct {
 	{"advance", (*bench).advance},
 	{"open", (*bench).open},
 	{"memory", (*bench).memory},
+	{"follow", (*bench).follow},
 }
 
 func benchCommand() *cobra.Command {
