@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -56,6 +57,30 @@ func FuzzAt(f *testing.F) {
 		r := Record{V: Version, Campaign: "c", ID: "i", By: "b", Type: "t", Cmd: Cmd{ID: "c"}, At: at, Data: []byte("{}")}
 		if got := r.check() == nil; got != want {
 			t.Errorf("%q: accepted %v, want %v", at, got, want)
+		}
+	})
+}
+
+// A record is written as the JSON library would write it.
+func FuzzAppendRecord(f *testing.F) {
+	f.Add("0192f1c0-7d6a-7c3e-9b1a-3f2f4a5b6c7d", "mara", "2026-11-30T19:00:03.000Z", int64(17), int64(-1), "a \"note\" <b>\u2028 für \x00 \\ 🎲")
+	f.Add("", "\xff", "", int64(MaxInteger), int64(0), "")
+	f.Fuzz(func(t *testing.T, campaign, by, at string, n, clock int64, note string) {
+		fact := Fact{Clock: clock, Event: &NoteAdded{Text: note}}
+		head := Head{Campaign: campaign, At: at, By: by, N: n, Cmd: Cmd{ID: note, Type: by, Dice: &Hand{Faces: []int{1, 2}}}}
+		got, err := EncodeCommit(head, []Fact{fact}, func(int) string { return at })
+		data, failed := json.Marshal(fact.Event, json.Deterministic(true))
+		want, alsoFailed := []byte(nil), failed
+		if failed == nil {
+			want, alsoFailed = json.Marshal(Record{
+				V: Version, Campaign: campaign, N: n, ID: at, At: at, By: by, Clock: clock, Cmd: head.Cmd, Type: "note.added", Data: data,
+			})
+		}
+		if len(want) > MaxRecord {
+			return
+		}
+		if (err == nil) != (alsoFailed == nil) || err == nil && string(got) != string(want) {
+			t.Errorf("got %s, %v\nwant %s, %v", got, err, want, alsoFailed)
 		}
 	})
 }
