@@ -19,6 +19,7 @@ import (
 	"tallystick/projections"
 	"tallystick/replay"
 	"tallystick/rules"
+	"tallystick/rules/rulestest"
 )
 
 // counting counts what changes a journal.
@@ -332,6 +333,10 @@ func TestImport(t *testing.T) {
 		}
 	}
 	problem(t, n.ask("POST", g.path("/commands"), first.GM.Token, `{"type":"note.add","data":{"text":"x"}}`, "Idempotency-Key", key()), "imported", "")
+	problem(t, n.get(g.path("/checkpoint?size=3"), adminToken), "imported", "") // none was signed that came with it
+	if c := read[projections.Campaign](t, n.get(g.path(""), adminToken), 200); c.Counts.Records != g.size() {
+		t.Errorf("a refused command left %d records, not %d", c.Counts.Records, g.size())
+	}
 
 	size := len(n.get(g.path("/ledger"), adminToken).body)
 	for name, c := range map[string]struct {
@@ -339,14 +344,18 @@ func TestImport(t *testing.T) {
 		body []byte
 		slug string
 	}{
-		"a roll changed":     {mediaNDJSON, bytes.Replace(records, []byte(`"total":`), []byte(`"total":1`), 1), "rejected"},
-		"a line lost":        {mediaNDJSON, records[:bytes.LastIndexByte(records[:len(records)-1], '\n')+1], "rejected"},
-		"no zip":             {mediaZip, records, "malformed"},
-		"an empty one":       {mediaNDJSON, []byte("\n"), "rejected"},
-		"another kind":       {"text/csv", records, "unsupported-media-type"},
-		"half a record":      {mediaNDJSON, records[:len(records)-9], "rejected"},
-		"another checkpoint": {mediaZip, repacked(t, bundle, func(name string, text []byte) []byte { return bytes.Replace(text, []byte("\n— "), []byte("\n— x"), 1) }), "rejected"},
-		"without a ledger":   {mediaZip, repacked(t, bundle, func(name string, text []byte) []byte { return map[bool][]byte{true: nil, false: text}[name == bundleEvents] }), "malformed"},
+		"a roll changed": {mediaNDJSON, bytes.Replace(records, []byte(`"total":`), []byte(`"total":1`), 1), "rejected"},
+		"a line lost":    {mediaNDJSON, records[:bytes.LastIndexByte(records[:len(records)-1], '\n')+1], "rejected"},
+		"no zip":         {mediaZip, records, "malformed"},
+		"an empty one":   {mediaNDJSON, []byte("\n"), "rejected"},
+		"another kind":   {"text/csv", records, "unsupported-media-type"},
+		"half a record":  {mediaNDJSON, records[:len(records)-9], "rejected"},
+		"another checkpoint": {mediaZip, repacked(t, bundle, func(name string, text []byte) []byte {
+			return bytes.Replace(text, []byte("\n— "), []byte("\n— x"), 1)
+		}), "rejected"},
+		"without a ledger": {mediaZip, repacked(t, bundle, func(name string, text []byte) []byte {
+			return map[bool][]byte{true: nil, false: text}[name == bundleEvents]
+		}), "malformed"},
 	} {
 		r := n.send(c.kind, c.body)
 		if problem(t, r, c.slug, ""); len(n.get(g.path("/ledger"), adminToken).body) != size {
@@ -416,4 +425,57 @@ func repacked(t *testing.T, bundle []byte, change func(name string, text []byte)
 		t.Fatal(err)
 	}
 	return out.Bytes()
+}
+
+// A server with two editions of a system on board opens new campaigns under the
+// newer one and keeps every campaign at the edition it opened with.
+func TestTwoEditions(t *testing.T) {
+	first, second := rules.NewBook(rulestest.Ember()), rules.NewBook(rulestest.EmberSecond())
+	j := journal.NewMemory(2)
+	n := startWith(t, j, rules.Library{first})
+	g := &game{node: n}
+	created := read[NewCampaign](t, n.ask("POST", "/v1/campaigns", adminToken, `{"name":"Ash","system":"ember"}`), 201)
+	g.id, g.gm = created.Campaign, created.GM.Token
+	g.session = g.command(g.gm, `{"type":"session.open","data":{"title":"One","kind":"downtime"}}`).Command
+	g.bob = g.command(g.gm, `{"type":"character.create","data":{"name":"Fire","kind":"npc","creation":"free","sheet":{"points":90}}}`).Command
+	g.command(g.gm, `{"type":"clock.advance","data":{"seconds":300}}`)
+	old := read[projections.Character](t, n.get(g.path("/characters/"+g.bob), g.gm), 200)
+	n.close()
+
+	n = startWith(t, j, rules.Library{first, second})
+	g.node = n
+	if c := read[projections.Character](t, n.get(g.path("/characters/"+g.bob), g.gm), 200); c.Health != old.Health {
+		t.Errorf("it stands at %+v, and stood at %+v", c.Health, old.Health)
+	}
+	if r := read[SessionReplay](t, n.get(g.path("/sessions/"+g.session+"/replay"), g.gm), 200); !r.Identical {
+		t.Errorf("%+v", r)
+	}
+	g.command(g.gm, `{"type":"clock.advance","data":{"seconds":300}}`)
+	if c := read[projections.Campaign](t, n.get(g.path(""), g.gm), 200); c.Edition != 1 {
+		t.Errorf("the campaign went over to edition %d", c.Edition)
+	}
+	newer := read[NewCampaign](t, n.ask("POST", "/v1/campaigns", adminToken, `{"name":"Ash","system":"ember"}`), 201)
+	if c := read[projections.Campaign](t, n.get("/v1/campaigns/"+newer.Campaign, newer.GM.Token), 200); c.Edition != 2 {
+		t.Errorf("a new campaign has edition %d", c.Edition)
+	}
+	w := read[replay.WhatIf](t, n.ask("POST", g.path(fmt.Sprintf("/rolls/%d/what-if", g.size()-1)), g.gm, `{"edition":2,"horizon":0}`), 200)
+	if w.Edition != 2 || w.PartAt == nil || len(w.Characters) != 1 {
+		t.Errorf("under the second edition: part at %v, %+v", w.PartAt, w.Characters)
+	}
+	n.close()
+
+	// Without its edition the campaign is read-only, and others go on.
+	n = startWith(t, j, rules.Library{second})
+	g.node = n
+	r := n.ask("POST", g.path("/commands"), g.gm, `{"type":"note.add","data":{"text":"x"}}`, "Idempotency-Key", key())
+	if r.StatusCode != 503 {
+		t.Errorf("without its rules: %d %s", r.StatusCode, r.body)
+	}
+	verdict := read[SessionReplay](t, n.get(g.path("/sessions/"+g.session+"/replay"), g.gm), 200)
+	if verdict.Identical || verdict.Divergence != nil || verdict.Unusable == nil || !strings.Contains(verdict.Unusable.Reason, "edition 1") {
+		t.Errorf("neither yes nor no: %+v", verdict)
+	}
+	if r := n.ask("POST", "/v1/campaigns/"+newer.Campaign+"/commands", newer.GM.Token, `{"type":"note.add","data":{"text":"x"}}`, "Idempotency-Key", key()); r.StatusCode != 200 {
+		t.Errorf("the other campaign: %d %s", r.StatusCode, r.body)
+	}
 }

@@ -101,7 +101,7 @@ func (r *Replayer) Commit(payload []byte) error {
 	// The bytes are the same, so the facts that were decided are the ones that
 	// are stored: reading them from the records again would give nothing new.
 	if first.At < r.campaign.LastAt {
-		return &Unusable{N: first.N, Err: fmt.Errorf("record %d: its time %s runs back behind %s", first.N, first.At, r.campaign.LastAt)}
+		return &Unusable{N: first.N, Err: fmt.Errorf("its time %s runs back behind %s", first.At, r.campaign.LastAt)}
 	}
 	if err := r.campaign.ApplyFacts(head, facts); err != nil {
 		return &Unusable{N: first.N, Err: err}
@@ -153,7 +153,7 @@ func Again(in io.ReaderAt, bytes int64) History {
 func (r *Replayer) decide(c *rules.Campaign, cmd rules.Command, head events.Head, recs []events.Record, payload []byte) ([]events.Fact, error) {
 	first := recs[0]
 	if first.Campaign != c.ID || first.N != c.Next {
-		return nil, &Unusable{N: first.N, Err: fmt.Errorf("record %d of campaign %s is due", c.Next, c.ID)}
+		return nil, &Unusable{N: first.N, Err: fmt.Errorf("it stands where record %d of campaign %s is due", c.Next, c.ID)}
 	}
 	source, err := recorded(c, recs)
 	if err != nil {

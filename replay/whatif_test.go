@@ -77,9 +77,10 @@ func TestWhatIfChanges(t *testing.T) {
 	}{
 		"other dice":       {roll, replay.Change{Dice: []int{6, 6}}, "rolls 6 + 6 "},
 		"dice that go on":  {roll, replay.Change{Dice: []int{3}}, "rolls 3 + "},
+		"too few by hand":  {roll, replay.Change{Dice: []int{3}, Command: &replay.ChangedCommand{Type: "roll", Data: jsontext.Value(`{"expression":"2d6"}`)}}, "2d6 rolls 3 + "},
 		"a modifier":       {roll, replay.Change{Modifiers: []replay.ChangedModifier{{Label: "smoke", Value: -2}}}, "2d6+1-2 rolls"},
 		"another command":  {roll, replay.Change{Command: &replay.ChangedCommand{Type: "note.add", Data: jsontext.Value(`{"text":"no roll"}`)}}, "note: no roll"},
-		"fewer logs":       {stoke, replay.Change{Command: &replay.ChangedCommand{Type: "ember.stoke", Data: jsontext.Value(fmt.Sprintf(`{"character":%q,"logs":1}`, n.fire))}}, "gets 1 points back"},
+		"fewer logs":       {stoke, replay.Change{Command: &replay.ChangedCommand{Type: "ember.stoke", Data: jsontext.Value(fmt.Sprintf(`{"character":%q,"logs":1}`, n.fire))}}, "gets 1 point back"},
 		"another edition":  {advance, replay.Change{Edition: 2}, ""},
 		"another interval": {advance, replay.Change{Options: map[string]jsontext.Value{"ember.interval": jsontext.Value(`"5"`)}}, ""},
 	} {
@@ -267,6 +268,46 @@ func TestAuditNight(t *testing.T) {
 	var none *replay.NotARoll
 	if err := a.Commit(n.Payloads[0]); !errors.As(err, &none) || none.Type != "participant.joined" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What stands behind a roll in its command follows from it only as long as
+// nothing else falls due: a check without dice is not the doing of the roll
+// before it.
+func TestAuditOfChecks(t *testing.T) {
+	book := rules.NewBook(rpgamix.New())
+	tb := rulestest.NewTable(t, book, "")
+	tb.Must("gm", "session.open", `{"title":"one","kind":"downtime"}`)
+	wounded := func(points int, faces ...int) {
+		id := tb.Must("gm", "character.create", `{"name":"Ivo","kind":"npc","creation":"free","sheet":{"stats":{"str":0,"con":0,"dex":0,"per":0,"int":0,"wits":0,"cha":0,"app":0},"skills":{}}}`)
+		tb.Must("gm", "wound.inflict", fmt.Sprintf(`{"character":%q,"points":%d,"cause":"a beam"}`, id, points), faces...)
+	}
+	for range 4 {
+		wounded(12, 9) // checked by the hour, with dice
+	}
+	tb.Must("gm", "clock.advance", `{"seconds":3597}`)
+	for range 4 {
+		wounded(21) // a point a round, without
+	}
+	tb.Must("gm", "clock.advance", `{"seconds":30}`)
+	rolls := 0
+	for _, rec := range tb.Records {
+		if rec.Type != "roll.made" || rec.Cmd.Type == "wound.inflict" {
+			continue
+		}
+		rolls++
+		a := explain(t, tb.Payloads, rules.Library{book}, rec.N)
+		if len(a.Caused) == 0 {
+			t.Errorf("the check of record %d caused nothing", rec.N)
+		}
+		for _, e := range a.Caused {
+			if !bytes.Contains(tb.Records[e.N].Data, []byte(a.Throws[0].Character)) || e.N > rec.N+1 && e.Type == "tick.processed" {
+				t.Errorf("record %d is said to have caused record %d, %s", rec.N, e.N, e.Text)
+			}
+		}
+	}
+	if rolls != 4 {
+		t.Errorf("%d checks with dice", rolls)
 	}
 }
 

@@ -27,18 +27,22 @@ const (
 	AdminFile   = "admin.token"
 )
 
-// LoadKeys reads the keys of a data folder and makes them at the first start.
-// It refuses a key file that others may read.
-func LoadKeys(dir string) (Keys, error) {
-	master, err := loadSecret(filepath.Join(dir, MasterFile))
+// LoadKeys reads the keys of a data folder. It makes them when the ledger is
+// new; a ledger that has records needs the keys it was begun with. It refuses a
+// key file that others may read.
+func LoadKeys(dir string, newLedger bool) (Keys, error) {
+	master, err := loadSecret(filepath.Join(dir, MasterFile), newLedger)
 	if err != nil {
 		return Keys{}, err
 	}
-	signing, err := loadSecret(filepath.Join(dir, SigningFile))
+	signing, err := loadSecret(filepath.Join(dir, SigningFile), newLedger)
 	return Keys{Master: master, Signing: signing}, err
 }
 
-func loadSecret(path string) ([]byte, error) {
+func loadSecret(path string, mayMake bool) ([]byte, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !mayMake {
+		return nil, fmt.Errorf("%s is missing, but the ledger has records that were made with it: put back the copy you keep elsewhere", path)
+	}
 	text, err := loadOrMake(path, func() string {
 		b := make([]byte, 32)
 		rand.Read(b)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	"tallystick/api"
@@ -53,16 +54,20 @@ type node struct {
 
 // startNode opens everything but answers no request yet.
 func startNode(ctx context.Context, cfg nodeConfig) (*node, error) {
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("data folder: %w", err)
+		return nil, errors.Join(fmt.Errorf("data folder: %w", err), listener.Close())
 	}
 	store, err := openJournal(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, listener.Close())
 	}
-	n := &node{journal: store}
+	n := &node{journal: store, listener: listener, Address: "http://" + listener.Addr().String()}
 	if err := n.open(cfg); err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, store.Close(), listener.Close())
 	}
 	return n, nil
 }
@@ -132,8 +137,14 @@ func (n *node) inspect(ctx context.Context, log *slog.Logger) {
 	}
 }
 
+// isNew reports whether a ledger has no record yet.
+func isNew(j journal.Journal) bool {
+	h := j.Health(context.Background())
+	return h.Reachable && !slices.ContainsFunc(h.Partitions, func(p journal.PartitionHealth) bool { return p.Last > 0 })
+}
+
 func (n *node) open(cfg nodeConfig) error {
-	keys, err := ledger.LoadKeys(cfg.Dir)
+	keys, err := ledger.LoadKeys(cfg.Dir, isNew(n.journal))
 	if err != nil {
 		return err
 	}
@@ -167,10 +178,6 @@ func (n *node) open(cfg nodeConfig) error {
 	if err != nil {
 		return err
 	}
-	if n.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	n.Address = "http://" + n.listener.Addr().String()
 	go n.inspect(following, cfg.Log)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // From the admin's token to the first roll: one form, a session, a character.
@@ -40,7 +41,7 @@ func TestFromNothingToTheFirstRoll(t *testing.T) {
 	p.tap("Roll dice")
 	p.sees("Why this result?")
 	p.tap("Done")
-	p.tap("Let 6 seconds pass")
+	p.tap("+ round")
 	p.sees("day 1, 00:00:06")
 	if js[bool](p, `location.href.includes('token') || document.body.innerHTML.includes(`+quoted(s.admin)+`)`) {
 		t.Error("a token stays in the address or on the page")
@@ -68,7 +69,7 @@ func TestDevices(t *testing.T) {
 	player.visit(g.url + "/#token=" + mara)
 	player.tap("Join and take my seat")
 	player.sees("live")
-	gm.sees("mara")
+	gm.sees("mara has a seat, with a device")
 	gm.tap("Everybody sits: close the seats")
 	for _, p := range []*page{gm, player} {
 		p.sees("The dice are fixed. Secrets came from the server and 2 devices: gm, mara")
@@ -142,7 +143,11 @@ func TestSecretRoll(t *testing.T) {
 		}
 	}
 	gm.tap("gm rolls in secret")
-	gm.until("the roll stands in the log", `true`)
+	gm.tap("Open this secret roll")
+	gm.tap("Open a secret roll")
+	gm.tap("Done")
+	js[bool](player, `(location.hash = `+quoted("#/c/"+g.ID+"/table")+`, true)`)
+	player.sees("whether the guard sleeps")
 	player.whole()
 	gm.whole()
 }
@@ -161,8 +166,8 @@ func TestDoubleTap(t *testing.T) {
 	js[bool](p, `(() => { const b = window.find('Roll dice'); b.click(); b.click(); b.click(); return true })()`)
 	p.sees("Why this result?")
 	p.tap("Done")
-	p.until("the clock", `window.find('Let 10 minutes pass')`)
-	js[bool](p, `(() => { const b = window.find('Let 10 minutes pass'); b.click(); b.click(); return true })()`)
+	p.until("the clock", `window.find('+ 10 min')`)
+	js[bool](p, `(() => { const b = window.find('+ 10 min'); b.click(); b.click(); return true })()`)
 	p.sees("Nothing fell due")
 	if after := g.records(); after != before+2 {
 		t.Errorf("%d records were made, one roll and one advance are 2", after-before)
@@ -198,7 +203,7 @@ func TestConnectionHeals(t *testing.T) {
 	if len(page.Items) != 1 {
 		t.Errorf("%d rolls were made", len(page.Items))
 	}
-	if n := js[int](p, `[...document.querySelectorAll('.log .row')].filter(r => r.innerText.includes('thrown into the dark')).length`); n != 1 {
+	if n := js[int](p, `[...document.querySelectorAll('.log .row')].filter(r => r.innerText.toLowerCase().includes('thrown into the dark')).length`); n != 1 {
 		t.Errorf("the roll stands %d times in the log", n)
 	}
 	p.whole()
@@ -336,7 +341,15 @@ func TestDisputeAndCorrection(t *testing.T) {
 	gm.tap("Done")
 	player.tap("Table")
 	player.sees("20 / 25")
-	gm.tap("gm")
+	gm.tap("Brenna is wounded for 5 points")
+	gm.tap("Take it back")
+	gm.fill("Reason", "The stone missed her.")
+	gm.tap("Take a command back")
+	gm.tap("Done")
+	player.sees("25 / 25")
+	player.sees("The stone missed her.")
+	gm.whole()
+	player.whole()
 }
 
 // The session can be played again, step by step, from the keyboard too.
@@ -349,7 +362,7 @@ func TestReplay(t *testing.T) {
 	p.tap("The first night")
 	p.sees("Session opens: The first night")
 	before := js[string](p, `document.querySelector('.player .quiet').innerText`)
-	p.do("press the arrow", chromedp.KeyEvent("\ue014")) // right
+	p.do("press the arrow", chromedp.KeyEvent(kb.ArrowRight))
 	p.until("the next step", `document.querySelector('.player .quiet').innerText !== `+quoted(before))
 	p.tap("Next roll")
 	p.sees("how the weather turns")

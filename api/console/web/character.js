@@ -200,7 +200,7 @@ function inWords(p) {
   if (p.recovery.probability > 0) parts.push(`recovers with ${percent(p.recovery.probability)}${p.recovery.median ? `, in half of the cases within ${duration(p.recovery.median)}` : ''}`)
   if (p.stuck > 0) parts.push(`stays as it is with ${percent(p.stuck)}`)
   if (p.undecided > 0) parts.push(`still open after ${duration(p.horizon)}: ${percent(p.undecided)}`)
-  return capital(parts.join('. ')) + '.'
+  return parts.map(capital).join('. ') + '.'
 }
 
 function OutlookChart({ lines }) {

@@ -9,6 +9,9 @@ import { count, duration, gameTime, label, ownDraws, reckoning, tell } from './w
 /** Commands that never throw dice: no dice are typed in with them. */
 const NO_DICE = /^(participant|session|seat|seating|setting|note|dispute|ruling|correction|target|tempo|character|clock|heal)\.|^roll\./
 
+/** Who acts in a command: whoever was chosen at the table is not asked for again. */
+const ACTOR = { attack: 'attacker', check: 'character' }
+
 /** What was filled in last, by command type, so that the second blow needs fewer taps than the first. */
 const drafts = new Map()
 
@@ -37,7 +40,8 @@ export function CommandDialog({ store, type, preset, onClose }) {
   const [answer, setAnswer] = useState(null)
   const [round, setRound] = useState(0)
   if (!spec) return null
-  return html`<${Dialog} title=${spec.title} onClose=${onClose}>
+  const actor = store.characters.get(preset?.[ACTOR[type]])
+  return html`<${Dialog} title=${actor ? `${spec.title}: ${actor.name}` : spec.title} onClose=${onClose}>
     ${answer ? html`<${Outcome} store=${store} answer=${answer} onClose=${onClose} onAgain=${/^(session|participant|seating|character)\./.test(type) ? null : () => { setAnswer(null); setRound(round + 1) }} />`
       : html`<${CommandForm} key=${round} store=${store} spec=${spec} preset=${preset} onDone=${setAnswer} />`}
   <//>`
@@ -57,6 +61,7 @@ export function CommandForm({ store, spec, preset, onDone }) {
   const context = {
     characters: [...store.characters.values()].sort((a, b) => Number(mine.includes(b.id)) - Number(mine.includes(a.id))),
     participants: store.campaign.participants, sheet: store.system.sheet, errors: errorsByPath(problem),
+    hidden: Object.keys(preset ?? {}).filter(k => k === ACTOR[spec.type] || given(schema, root, k)).map(k => 'data.' + k),
     suggest: suggestions([...store.characters.values()], value.sheet)
   }
   const submit = async e => {
@@ -96,6 +101,12 @@ export function CommandForm({ store, spec, preset, onDone }) {
     ${wait ? html`<p class="notice" role="status">${wait}</p>` : null}
     <div class="actions end"><button type="submit" class="main large" aria-busy=${busy}>${busy ? 'One moment …' : spec.title}</button></div>
   </form>`
+}
+
+/** Whether a member that was given beforehand is a number or an id that nobody wants to read. */
+function given(schema, root, name) {
+  const member = resolve(schema.properties?.[name], root)
+  return ['roll', 'declared', 'dispute', 'command', 'ruling', 'target'].includes(name) && !member.enum && !namesCharacter(name, member)
 }
 
 /** Who sees a roll, as far as the server knows kinds of it. */

@@ -76,7 +76,8 @@ function Player({ store, session, steps, from }) {
     return () => clearInterval(timer)
   }, [speed, steps])
   useEffect(() => {
-    if (speed) return // not at every step of a playing one
+    // Not at every step of a playing one, and not when somebody has just gone elsewhere.
+    if (speed || !location.hash.includes('/session/')) return
     history.replaceState(null, '', `#/c/${store.id}/session/${session.id}?at=${step.last}`)
   }, [at, speed])
   useEffect(() => {
