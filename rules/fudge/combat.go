@@ -371,7 +371,7 @@ func (f Fighter) armed(o rules.Options, who *rules.Character, path, mode string)
 		return armed{}, rules.Reject("no_such_weapon", "FUDGE-28", "%s has no weapon %s, and the setting has none", who.Name, f.Weapon).On(at(path, "weapon"))
 	}
 	if !w.serves(mode) {
-		return armed{}, rules.Reject("not_a_"+mode+"_weapon", "FUDGE-28", "%s is no weapon that is used so (%s): it is rated for other ways (modes of the weapon)", f.Weapon, mode).On(at(path, "weapon"))
+		return armed{}, rules.Reject("not_a_"+mode+"_weapon", "FUDGE-28", "by its rating, or by its modes, %s is not used so (%s)", f.Weapon, mode).On(at(path, "weapon"))
 	}
 	return armed{who, f.Weapon, w}, nil
 }
