@@ -372,6 +372,7 @@ func Core() Registry {
 	}
 	r.Add(fairness())
 	r.Add(disputes())
+	r.Add(keys())
 	return r
 }
 
