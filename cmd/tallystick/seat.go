@@ -289,7 +289,7 @@ func (w *watcher) record(line []byte) (act func(context.Context) error, sealed b
 			return func(ctx context.Context) error { return w.reveal(ctx, rec.N, e.Ask[i].M) }, false, nil
 		}
 	case *events.SeatRevealed:
-		if e.Lane == w.seat.Lane {
+		if e.Session == w.seat.Session && e.Lane == w.seat.Lane {
 			w.answered = append(w.answered, fmt.Sprint("x", e.M))
 		}
 	case *events.RollDeclared:
