@@ -251,6 +251,54 @@ func TestCorrectTreatment(t *testing.T) {
 	g.verified()
 }
 
+// Two corrections add up, in whatever order they are made and taken back.
+func TestCorrectTwo(t *testing.T) {
+	g := newTable(t, "")
+	points := func(want int) {
+		t.Helper()
+		if c := g.character(g.bob); c.Health.Points != want {
+			t.Errorf("%d points, want %d", c.Health.Points, want)
+		}
+	}
+	three, four := g.wound(3, ""), g.wound(4, "10")
+	points(18)
+	first := g.correct(four.Command)
+	points(22)
+	g.wound(1, "")
+	points(21)
+	second := g.correct(three.Command)
+	points(24)
+	g.correct(first.Command)
+	points(20)
+	g.correct(second.Command)
+	points(17)
+	g.verified()
+}
+
+// A treatment whose roll was made under a penalty that stands no longer is put
+// into question, and it stays.
+func TestQuestionedStands(t *testing.T) {
+	g := newTable(t, "")
+	medic := g.command(g.gm, `{"type":"character.create","data":{"name":"Medic","kind":"npc","creation":"free","sheet":
+		{"stats":{"str":0,"con":0,"dex":0,"per":0,"int":0,"wits":0,"cha":0,"app":0},"skills":{}}}}`).Command
+	hurt := g.command(g.gm, fmt.Sprintf(`{"type":"wound.inflict","data":{"character":%q,"points":6,"cause":"a fall"},"dice":{"faces":[10]}}`, medic))
+	g.wound(21, "")
+	treat := g.command(g.gm, fmt.Sprintf(`{"type":"wound.treat","data":{"character":%q,"by":%q,"stat":"int","difficulty":-9}}`, g.bob, medic))
+	before := g.character(g.bob)
+	g.correct(hurt.Command)
+	if c := g.corrections()[0]; !slices.Equal(c.Questioned, []int64{treat.First}) {
+		t.Errorf("questioned are %v, want %d", c.Questioned, treat.First)
+	}
+	after := g.character(g.bob)
+	if after.Health != before.Health || after.NextTick == nil || *after.NextTick != *before.NextTick {
+		t.Errorf("the casualty: %+v %+v, was %+v %+v", after.Health, after.NextTick, before.Health, before.NextTick)
+	}
+	if m := g.character(medic); m.Health.Points != 25 {
+		t.Errorf("the medic: %+v", m.Health)
+	}
+	g.verified()
+}
+
 // D08: what cannot be taken back is named; a player takes nothing back; a roll
 // that is taken back stays visible.
 func TestCorrectionsRefused(t *testing.T) {

@@ -143,13 +143,13 @@ func problemOf(err error) *Problem {
 		return newProblem("key-reused", err.Error(), FieldError{"header.Idempotency-Key", "was used for another command"})
 	case errors.As(err, &unclear): // before what it may wrap
 		return newProblem("unclear", "ask again with the same Idempotency-Key").retryAfter(1)
+	case errors.As(err, &red), errors.As(err, &stopped), errors.Is(err, journal.ErrDamaged):
+		return newProblem("read-only", "the ledger of this campaign is not whole")
 	case errors.As(err, &notARoll):
 		return newProblem("not-found", notARoll.Error())
 	case errors.As(err, &missing):
 		return malformed("body.edition", fmt.Sprintf("is %d: that edition of %s is not on board", missing.Edition, missing.System))
 	case errors.As(err, &unusable):
-		return newProblem("read-only", "the ledger of this campaign is not whole")
-	case errors.As(err, &red), errors.As(err, &stopped), errors.Is(err, journal.ErrDamaged):
 		return newProblem("read-only", "the ledger of this campaign is not whole")
 	case errors.Is(err, journal.ErrConflict):
 		return newProblem("conflict", "others were faster: ask again with the same Idempotency-Key")
@@ -173,6 +173,7 @@ func malformed(location, reason string) *Problem {
 	if location == "" {
 		return newProblem("malformed", reason)
 	}
+	location = short(location)
 	return newProblem("malformed", location+" "+reason, FieldError{location, reason})
 }
 
@@ -261,4 +262,15 @@ func problemOfStatus(status int, detail string, errs ...error) *Problem {
 		p.Detail = p.Errors[0].Location + ": " + p.Errors[0].Message
 	}
 	return p
+}
+
+// longestLocation bounds the path to a field in a problem: a body may be
+// nested thousands of times.
+const longestLocation = 200
+
+func short(location string) string {
+	if len(location) <= longestLocation {
+		return location
+	}
+	return location[:longestLocation] + "…"
 }

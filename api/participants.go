@@ -14,11 +14,6 @@ type ParticipantPath struct {
 	Handle string `path:"handle" doc:"of the participant"`
 }
 
-type listInput struct {
-	InCampaign
-	Paging
-}
-
 type addInput struct {
 	InCampaign
 	Key     string `header:"Idempotency-Key" doc:"a UUID, the command's id; left out: a new one each time"`

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"tallystick/api/console"
 	"tallystick/events"
 	"tallystick/events/journal"
 	"tallystick/events/merkle"
@@ -39,6 +40,7 @@ func TestAccess(t *testing.T) {
 	rows := map[string][]string{
 		"GET /": everybody, "GET /docs": everybody, "GET /openapi.json": everybody, "GET /healthz": everybody,
 		"GET /readyz": everybody, "GET /v1/systems": everybody, "GET /v1/systems/{system}": everybody, "GET /problems/{slug}": everybody,
+		"GET /console/{file}": everybody, "GET /v1/me": {no, no, "", "", "", "", ""},
 		"POST /v1/campaigns":                                            {no, no, never, never, never, never, ""},
 		"GET /v1/campaigns":                                             {no, no, "", "", "", "", ""},
 		"GET /v1/campaigns/{campaign}":                                  readers,
@@ -53,6 +55,10 @@ func TestAccess(t *testing.T) {
 		"GET /v1/campaigns/{campaign}/sessions/{session}/replay":        readers,
 		"GET /v1/campaigns/{campaign}/rolls":                            readers,
 		"GET /v1/campaigns/{campaign}/rolls/{n}":                        readers,
+		"GET /v1/campaigns/{campaign}/rolls/{n}/audit":                  readers,
+		"POST /v1/campaigns/{campaign}/rolls/{n}/what-if":               readers,
+		"GET /v1/campaigns/{campaign}/sessions/{session}/transcript":    readers,
+		"POST /v1/ledgers":                                              {no, no, never, never, never, never, "unsupported-media-type"},
 		"GET /v1/campaigns/{campaign}/disputes":                         readers,
 		"GET /v1/campaigns/{campaign}/disputes/{dispute}":               readers,
 		"GET /v1/campaigns/{campaign}/corrections":                      readers,
@@ -67,14 +73,15 @@ func TestAccess(t *testing.T) {
 		"POST /v1/campaigns/{campaign}/participants/{handle}/token":     gms,
 	}
 	bodies := map[string]string{
-		"POST /v1/campaigns":                         `{"name":"x","system":"toy"}`,
-		"POST /v1/campaigns/{campaign}/commands":     `{"type":"note.add","data":{"text":"x"}}`,
-		"POST /v1/campaigns/{campaign}/participants": `{"handle":"h%d","role":"spectator"}`,
+		"POST /v1/campaigns":                              `{"name":"x","system":"toy"}`,
+		"POST /v1/campaigns/{campaign}/commands":          `{"type":"note.add","data":{"text":"x"}}`,
+		"POST /v1/campaigns/{campaign}/rolls/{n}/what-if": `{}`,
+		"POST /v1/campaigns/{campaign}/participants":      `{"handle":"h%d","role":"spectator"}`,
 	}
 	queries := map[string]string{"GET /v1/campaigns/{campaign}/proofs/inclusion": "?n=0", "GET /v1/campaigns/{campaign}/proofs/consistency": "?from=1"}
 	n := fmt.Sprint(g.size() - 1)
 	dispute := g.command(g.sven, `{"type":"dispute.open","data":{"roll":`+n+`,"question":"really?"}}`).Command
-	fill := strings.NewReplacer("{campaign}", g.id, "{character}", g.bob, "{session}", g.session, "{n}", n, "{dispute}", dispute, "{system}", "toy", "{slug}", "rejected", "{handle}", "guest")
+	fill := strings.NewReplacer("{campaign}", g.id, "{character}", g.bob, "{session}", g.session, "{n}", n, "{dispute}", dispute, "{system}", "toy", "{slug}", "rejected", "{handle}", "guest", "{file}", "main.js")
 	tokens := []string{"", "tally_" + strings.Repeat("0", 64), g.anna, g.sven, g.gm, other.gm, adminToken}
 	unseen := len(rows)
 	for path, item := range g.server.api.OpenAPI().Paths {
@@ -769,4 +776,41 @@ func (r *reporting) Health(ctx context.Context) journal.Health {
 	h.Sync = r.sync
 	h.Partitions[0].Gap = r.gap
 	return h
+}
+
+// The console is served with a policy of its own, compressed where that is
+// taken, and not sent twice to who has it.
+func TestConsole(t *testing.T) {
+	n := start(t, journal.NewMemory(1))
+	page := n.get("/", "")
+	if page.StatusCode != 200 || page.Header.Get("Content-Type") != "text/html; charset=utf-8" || page.Header.Get("Content-Security-Policy") != console.Policy {
+		t.Errorf("/: %d %v", page.StatusCode, page.Header)
+	}
+	file := n.get(ConsolePath+"main.js", "")
+	tag := file.Header.Get("ETag")
+	if file.StatusCode != 200 || tag == "" || file.Header.Get("Content-Type") != "text/javascript; charset=utf-8" || file.Header.Get("Content-Security-Policy") != console.Policy {
+		t.Errorf("main.js: %d %v", file.StatusCode, file.Header)
+	}
+	packed := n.ask("GET", ConsolePath+"main.js", "", "", "Accept-Encoding", "gzip")
+	if packed.Header.Get("Content-Encoding") != "gzip" || len(packed.body) >= len(file.body) {
+		t.Errorf("compressed: %d of %d bytes, %v", len(packed.body), len(file.body), packed.Header)
+	}
+	if again := n.ask("GET", ConsolePath+"main.js", "", "", "If-None-Match", tag); again.StatusCode != 304 || len(again.body) > 0 {
+		t.Errorf("again: %d, %d bytes", again.StatusCode, len(again.body))
+	}
+	for _, name := range []string{"none.js", "..%2fconsole.go", "web%2fmain.js"} {
+		problem(t, n.get(ConsolePath+name, ""), "not-found", "")
+	}
+}
+
+// A token says whom it stands for, and to nobody else.
+func TestMe(t *testing.T) {
+	g := newGame(t)
+	if me := read[Me](t, g.get("/v1/me", adminToken), 200); me != (Me{Admin: true}) {
+		t.Errorf("admin: %+v", me)
+	}
+	if me := read[Me](t, g.get("/v1/me", g.anna), 200); me != (Me{Campaign: g.id, Handle: "anna", Role: "player"}) {
+		t.Errorf("player: %+v", me)
+	}
+	problem(t, g.get("/v1/me", "nonsense"), "unauthenticated", "")
 }

@@ -146,7 +146,7 @@ func (s *schemas) oneCommand(typ string, variants []variant) *huma.Schema {
 			"data":       data,
 			"dice":       s.registry.Schema(reflect.TypeFor[events.Hand](), true, ""),
 			"seat":       s.registry.Schema(reflect.TypeFor[events.Seat](), true, ""),
-			"visibility": {Type: huma.TypeString, Enum: []any{"public"}, Description: "who sees it"},
+			"visibility": {Type: huma.TypeString, Enum: []any{"public", "private"}, Description: "who sees it; private is for the game master: the roll is sealed, and opened later"},
 		},
 	}
 }

@@ -46,7 +46,7 @@ type Override struct {
 
 // Correction is a command that was taken back.
 type Correction struct {
-	ID          string `json:"id" doc:"of the command that takes back"`
+	ID string `json:"id" doc:"of the command that takes back"`
 	Moment
 	By          string        `json:"by" doc:"handle"`
 	Command     string        `json:"command" doc:"that is taken back"`

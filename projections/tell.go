@@ -130,7 +130,7 @@ func (t *Teller) told(r run) Line {
 	change := "nothing changes"
 	switch {
 	case r.from.Points != r.to.Points:
-		change = fmt.Sprintf("from %d to %d points, %s", r.from.Points, r.to.Points, r.to.Rank)
+		change = fmt.Sprintf("from %d to %s, %s", r.from.Points, counted(r.to.Points, "point"), r.to.Rank)
 	case r.from.Rank != r.to.Rank:
 		change = fmt.Sprintf("from %s to %s", r.from.Rank, r.to.Rank)
 	}
@@ -178,15 +178,15 @@ func (t *Teller) happened(e events.CharacterEvent) string {
 	case *events.CharacterDied:
 		return fmt.Sprintf("%s dies: %s (%s)", name, Printable(e.Cause), e.Rule)
 	case *events.WoundInflicted:
-		text := fmt.Sprintf("%s is wounded, %d points (%s)", name, e.Points, Printable(e.Cause))
+		text := fmt.Sprintf("%s is wounded, %s (%s)", name, counted(e.Points, "point"), Printable(e.Cause))
 		if e.Level != "" {
-			text = fmt.Sprintf("%s is wounded, %s, %d points (%s)", name, e.Level, e.Points, Printable(e.Cause))
+			text = fmt.Sprintf("%s is wounded, %s, %s (%s)", name, e.Level, counted(e.Points, "point"), Printable(e.Cause))
 		}
 		return text + ": " + standing(e.After)
 	case *events.WoundTreated:
 		return fmt.Sprintf("%s is treated: %s", name, e.Outcome)
 	case *events.HealGranted:
-		return fmt.Sprintf("%s gets %d points back (%s): %s", name, e.Points, Printable(e.Cause), standing(e.After))
+		return fmt.Sprintf("%s gets %s back (%s): %s", name, counted(e.Points, "point"), Printable(e.Cause), standing(e.After))
 	case *events.ConditionGained:
 		return fmt.Sprintf("%s is %s (%s)", name, e.Condition, e.Rule)
 	case *events.ConditionEnded:
@@ -212,7 +212,7 @@ func (t *Teller) table(e events.Event) string {
 	case *events.SessionOpened:
 		return fmt.Sprintf("session %q opens", Printable(e.Title))
 	case *events.SessionClosed:
-		return fmt.Sprintf("the session closes: %d rolls from the ledger's dice, %d typed in", e.Rolls, e.TypedIn)
+		return fmt.Sprintf("the session closes: %s from the ledger's dice, %d typed in", counted(e.Rolls, "roll"), e.TypedIn)
 	case *events.SeatingSealed:
 		return "seats are sealed: every die of this session is fixed now, and nobody has seen one"
 	case *events.RollSealed:
@@ -242,7 +242,7 @@ func (t *Teller) table(e events.Event) string {
 	case *events.RulingOpened:
 		return fmt.Sprintf("the game master had ruled on record %d: %s (%s)", e.Roll, Printable(e.Outcome), Printable(e.Reason))
 	case *events.CorrectionMade:
-		return fmt.Sprintf("a command is taken back: %s; %d rolls are questioned", Printable(e.Reason), len(e.Questioned))
+		return fmt.Sprintf("a command is taken back: %s; to be looked at again: %s", Printable(e.Reason), counted(len(e.Questioned), "record"))
 	case *events.LedgerRecovered:
 		return fmt.Sprintf("records from %d on are lost, although they were signed: the ledger is begun anew here", e.Size)
 	case *events.KeyRotated:
@@ -316,6 +316,14 @@ func standing(v *events.Vitals) string {
 	return text
 }
 
+// counted writes a number of things: 1 point, 2 points.
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // GameTime writes game seconds as days and a time of day.
 func GameTime(s int64) string {
 	return fmt.Sprintf("%3dd %02d:%02d:%02d", s/86_400, s/3_600%24, s/60%60, s%60)
@@ -329,11 +337,7 @@ func GameSpan(s int64) string {
 		size int64
 	}{{"day", 86_400}, {"hour", 3_600}, {"minute", 60}, {"second", 1}} {
 		if n := s / u.size; n > 0 {
-			plural := "s"
-			if n == 1 {
-				plural = ""
-			}
-			parts = append(parts, fmt.Sprintf("%d %s%s", n, u.name, plural))
+			parts = append(parts, counted(int(n), u.name))
 			s -= n * u.size
 		}
 	}

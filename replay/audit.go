@@ -229,18 +229,31 @@ func rollOf(recs []events.Record, i int) int {
 }
 
 // belongs reports whether record i of a commit follows from the roll in record
-// k: nothing else that could have brought it about stands between.
+// k: nothing else that could have brought it about stands between. In an
+// advance a roll is that of one check, of one character.
 func belongs(recs []events.Record, k, i int) bool {
-	ticks := 0
+	due := slices.Contains(advances, recs[0].Cmd.Type)
+	who, ticks := subject(recs[k]), 0
 	for _, rec := range recs[k+1 : i+1] {
 		if rec.Type == "tick.processed" {
 			ticks++
 		}
-		if rec.Clock != recs[k].Clock || rec.Type == "clock.advanced" || ticks > 1 {
+		if rec.Clock != recs[k].Clock || rec.Type == "clock.advanced" || ticks > 1 || due && subject(rec) != who {
 			return false
 		}
 	}
 	return true
+}
+
+// subject is the character that a record names as its own.
+func subject(rec events.Record) string {
+	var said struct {
+		Character string `json:"character"`
+	}
+	if json.Unmarshal(rec.Data, &said) != nil {
+		return ""
+	}
+	return said.Character
 }
 
 // decode reads an event, checks what it says of dice, and knows the rules from

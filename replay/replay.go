@@ -145,7 +145,7 @@ func Again(in io.ReaderAt, bytes int64) History {
 
 func (r *Replayer) decide(c *rules.Campaign, cmd rules.Command, first events.Record, recs []events.Record, payload []byte) error {
 	if first.Campaign != c.ID || first.N != c.Next {
-		return &Unusable{N: first.N, Err: fmt.Errorf("record %d of campaign %s is due", c.Next, c.ID)}
+		return &Unusable{N: first.N, Err: fmt.Errorf("it stands where record %d of campaign %s is due", c.Next, c.ID)}
 	}
 	source, err := recorded(c, recs)
 	if err != nil {

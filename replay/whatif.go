@@ -191,7 +191,7 @@ func (f *fork) compare() (*WhatIf, error) {
 				return nil, err
 			}
 		}
-		facts, refused := decideOtherwise(branch, cmd, recs, d)
+		facts, refused := f.decide(branch, cmd, recs, d, w.PartAt != nil)
 		if i == 0 && refused != nil {
 			return nil, refused
 		}
@@ -366,6 +366,34 @@ func insert(data jsontext.Value, path []string, add []ChangedModifier) (jsontext
 	}
 	object["modifiers"] = list
 	return json.Marshal(whole, json.Deterministic(true))
+}
+
+// errCorrection says that a correction is not carried on once the lines have
+// parted.
+var errCorrection = errors.New("a correction is worked out from what the ledger holds: it is not carried on here")
+
+// decide decides a command on the branch. A correction is worked out from the
+// whole ledger: while the lines are one it stands as it is recorded.
+func (f *fork) decide(branch *rules.Campaign, cmd rules.Command, recs []events.Record, d *otherDice, parted bool) ([]events.Fact, error) {
+	if cmd.Type != "correction.make" {
+		return decideOtherwise(branch, cmd, recs, d)
+	}
+	if parted || branch.Book.Edition() != f.trunk.Book.Edition() {
+		return nil, errCorrection
+	}
+	branch.Next = recs[0].N
+	if err := branch.ApplyCommit(recs); err != nil {
+		return nil, err
+	}
+	var facts []events.Fact
+	for _, rec := range recs {
+		e, err := branch.Book.Registry().Decode(rec)
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, events.Fact{Clock: rec.Clock, Event: e, Data: rec.Data})
+	}
+	return facts, nil
 }
 
 // decideOtherwise decides a command on the branch, also the parts of an

@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"container/heap"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -72,7 +73,7 @@ func (d *ClockAdvance) target(now int64) (int64, error) {
 	}
 	switch {
 	case given != 1:
-		return 0, &Invalid{Field: "seconds", Reason: "by or to: exactly one of the three must be given"}
+		return 0, &Invalid{Field: "seconds", Reason: "or by or to must be given: exactly one of the three"}
 	case seconds > MaxAdvance:
 		return 0, &Invalid{Field: field, Reason: fmt.Sprintf("is %d seconds: one command advances at most %d, a thousand years", seconds, int64(MaxAdvance))}
 	case seconds > events.MaxInteger-now:
@@ -178,6 +179,15 @@ func (t *Turn) agenda() agenda {
 	return due
 }
 
+// needsSession says why letting time pass needs one.
+func needsSession(err error) error {
+	var no *Rejection
+	if errors.As(err, &no) && no.Code == noSession {
+		return Reject(noSession, "", "checks fall due on the way that need dice: open a session first (session.open; kind downtime will do)")
+	}
+	return err
+}
+
 func (t *Turn) tick(next dueTick, to int64) error {
 	t.c.Clock = max(t.c.Clock, next.Due)
 	t.begin(SystemPrincipal)
@@ -192,6 +202,7 @@ func (t *Turn) tick(next dueTick, to int64) error {
 	}
 	t.end()
 	if t.err != nil || t.again != nil {
+		t.err = needsSession(t.err)
 		return t.err
 	}
 	for i := before; i < len(t.facts); i++ {
@@ -222,7 +233,7 @@ func (t *Turn) cut(start int, from, to int64) error {
 		return Reject("too_long_by_hand", "", "so many ticks fall due that they take more than one commit: advance in shorter steps when dice are typed in").On("dice")
 	}
 	if t.c.Session == nil {
-		return Reject("no_session", "", "so much falls due that it takes more than one commit: open a session first (session.open, kind downtime)")
+		return Reject(noSession, "", "so much falls due that it takes more than one commit: open a session first (session.open, kind downtime)")
 	}
 	if t.c.Pending == nil {
 		begun := events.Fact{Clock: t.facts[start].Clock, Event: &events.ClockAdvancing{From: from, To: to}}

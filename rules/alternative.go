@@ -125,16 +125,17 @@ func (a *Alternative) Decide(n int64, cmd Command, dice Recorded) (facts []event
 
 // Stand folds a fact of a command whose recorded outcome is to stand, although
 // the rules would come to another here. Death and conditions do not stand by
-// themselves: they follow from how the character is then.
+// themselves: they follow from how the character is then. Nothing happens to
+// the dead, and nothing brings them back.
 func (a *Alternative) Stand(n int64, e events.CharacterEvent) error {
+	if _, retired := e.(*events.CharacterRetired); !retired && !a.Alive(e.Of().Character) {
+		return nil
+	}
 	switch e := e.(type) {
 	case *events.CharacterDied, *events.ConditionGained, *events.ConditionEnded, *events.TickProcessed, *events.CharacterRestored:
 		return nil
 	case *events.HealGranted:
-		ch, there := a.c.Character(e.Character)
-		if !there {
-			return nil
-		}
+		ch, _ := a.c.Character(e.Character)
 		h := a.c.Vitals(ch).Health
 		room := max(0, h.Max-h.Points)
 		if room < e.Points {

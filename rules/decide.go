@@ -55,7 +55,7 @@ func (t *Turn) outcome(err error, drawn bool) ([]events.Fact, error) {
 		err = t.err
 	}
 	var no *Rejection
-	if errors.As(err, &no) && drawn {
+	if errors.As(err, &no) && drawn && t.otherwise == nil {
 		return nil, fmt.Errorf("rules: %s rejects after a die was drawn: %w", t.cmd.Type, errors.New(err.Error()))
 	}
 	switch {

@@ -14,6 +14,9 @@ const (
 	SourcePhysical = "physical"
 )
 
+// noSession is the code of what needs a session and has none.
+const noSession = "no_session"
+
 // SecretLane is the game master's lane for secret rolls.
 const SecretLane = "gm-secret"
 
@@ -211,7 +214,7 @@ func (t *Turn) face(sides int) (int, error) {
 		return t.scope.given.Die(sides)
 	}
 	if t.c.Session == nil {
-		return 0, Reject("no_session", "", "dice are thrown only inside a session: open one first (session.open)")
+		return 0, Reject(noSession, "", "dice are thrown only inside a session: open one first (session.open)")
 	}
 	if t.cmd.Dice != nil && (t.otherwise == nil || len(t.hand) > 0) {
 		return t.faceByHand(sides)
@@ -235,7 +238,11 @@ func (t *Turn) faceByHand(sides int) (int, error) {
 	k := len(t.cmd.Dice.Faces) - len(t.hand)
 	if len(t.hand) == 0 {
 		th := t.scope.throws[len(t.scope.throws)-1]
-		return 0, Reject("more_dice", "", "the rules ask for one more die: d%d for %s; send all faces in one command", sides, th.Purpose).On("dice.faces")
+		what := fmt.Sprintf("d%d", sides)
+		if th.Purpose != "" {
+			what += " for " + th.Purpose
+		}
+		return 0, Reject("more_dice", "", "the rules ask for one more die: %s; send all faces in one command", what).On("dice.faces")
 	}
 	face := t.hand[0]
 	if face < 1 || face > sides {

@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -58,7 +57,7 @@ func BenchmarkRoll(b *testing.B) {
 	b.ReportMetric(float64(a.Microseconds()), "roll-µs")
 	b.ReportMetric(float64(c.Microseconds()), "raw-µs")
 	b.ReportMetric(float64(a)/float64(c), "ratio")
-	b.Log(fmt.Sprintf("%d rolls of %d bytes", len(ours), len(payload)))
+	b.Logf("%d rolls of %d bytes", len(ours), len(payload))
 }
 
 func median(d []time.Duration) time.Duration {

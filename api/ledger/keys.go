@@ -29,10 +29,11 @@ const (
 	AdminFile   = "admin.token"
 )
 
-// LoadKeys reads the keys of a data folder and makes them at the first start.
-// It refuses a key file that others may read.
-func LoadKeys(dir string) (Keys, error) {
-	master, err := loadSecret(filepath.Join(dir, MasterFile))
+// LoadKeys reads the keys of a data folder. It makes them when the ledger is
+// new; a ledger that has records needs the keys it was begun with. It refuses a
+// key file that others may read.
+func LoadKeys(dir string, newLedger bool) (Keys, error) {
+	master, err := loadSecret(filepath.Join(dir, MasterFile), newLedger)
 	if err != nil {
 		return Keys{}, err
 	}
@@ -40,7 +41,12 @@ func LoadKeys(dir string) (Keys, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Keys{}, err
 	}
-	signing, err := loadSecret(filepath.Join(dir, SigningFile))
+	if former != nil {
+		if err := finishRotateKey(dir); err != nil {
+			return Keys{}, err
+		}
+	}
+	signing, err := loadSecret(filepath.Join(dir, SigningFile), newLedger)
 	return Keys{Master: master, Signing: signing, Former: former}, err
 }
 
@@ -51,9 +57,12 @@ var (
 	ErrNotRotating = errors.New("no key rotation is under way")
 )
 
+// nextFile has the new key until the one before is out of its way.
+const nextFile = "signing.key.next"
+
 // RotateKey makes a new signing key for a data folder that nobody serves, and
 // keeps the one before beside it. A stop in between is completed by the next
-// LoadKeys, which makes the key that is missing.
+// LoadKeys.
 func RotateKey(dir string) error {
 	signing, former := filepath.Join(dir, SigningFile), filepath.Join(dir, FormerFile)
 	if _, err := os.Lstat(former); !errors.Is(err, fs.ErrNotExist) {
@@ -65,14 +74,28 @@ func RotateKey(dir string) error {
 	if _, err := readKey(signing); err != nil {
 		return err
 	}
+	if _, err := loadSecret(filepath.Join(dir, nextFile), true); err != nil {
+		return err
+	}
 	if err := os.Rename(signing, former); err != nil {
 		return err
 	}
 	if err := syncFolder(dir); err != nil {
 		return err
 	}
-	_, err := LoadKeys(dir)
-	return err
+	return finishRotateKey(dir)
+}
+
+// finishRotateKey puts the new key in its place, unless that was done.
+func finishRotateKey(dir string) error {
+	err := os.Rename(filepath.Join(dir, nextFile), filepath.Join(dir, SigningFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return syncFolder(dir)
 }
 
 // DestroyFormer overwrites and removes the key before. What a backup or the
@@ -102,7 +125,10 @@ func DestroyFormer(dir string) error {
 	return err
 }
 
-func loadSecret(path string) ([]byte, error) {
+func loadSecret(path string, mayMake bool) ([]byte, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !mayMake {
+		return nil, fmt.Errorf("%s is missing, but the ledger has records that were made with it: put back the copy you keep elsewhere", path)
+	}
 	text, err := loadOrMake(path, func() string {
 		b := make([]byte, 32)
 		rand.Read(b)

@@ -63,12 +63,29 @@ func (l *Ledger) checkHead(ctx context.Context, e *entry) error {
 	if kept.Size > e.tree.Size() {
 		return &RedError{Campaign: e.campaign, Err: &missingError{has: e.tree.Size(), signed: kept.Size}}
 	}
-	root, err := e.tree.RootAt(kept.Size)
+	for _, head := range []archive.Head{kept.File, kept.Bucket} {
+		if err := e.continues(head); err != nil {
+			return &RedError{Campaign: e.campaign, Err: err}
+		}
+	}
+	return nil
+}
+
+// continues reports whether the ledger is a continuation of the one a
+// checkpoint was signed over.
+func (e *entry) continues(head archive.Head) error {
+	if head.Origin == "" {
+		return nil // there is none in this place
+	}
+	if _, err := merkle.Open(head.Signed, e.state.Created.VKey); err != nil {
+		return fmt.Errorf("the checkpoint that is kept over %d records is not signed by this campaign's key: %w", head.Size, err)
+	}
+	root, err := e.tree.RootAt(head.Size)
 	if err != nil {
 		return err
 	}
-	if root != kept.Root {
-		return &RedError{Campaign: e.campaign, Err: fmt.Errorf("the first %d records are not those of the last signed checkpoint", kept.Size)}
+	if root != head.Root {
+		return fmt.Errorf("the first %d records are not those of the checkpoint that is kept", head.Size)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -107,7 +108,7 @@ func (d *demo) all(ctx context.Context, play play) error {
 		return err
 	}
 	defer in.Close()
-	if err := runReplay(d.out, in, false); err != nil {
+	if _, err := runReplay(d.out, in, false); err != nil {
 		return err
 	}
 	return d.where()
@@ -180,11 +181,23 @@ func (d *demo) where() error {
 	d.heading("Where to look next")
 	fmt.Fprintf(d.out, `  %[1]s
       the ledger as stored, one record a line, with its signed checkpoint
-  tallystick replay %[2]s
-      decides it again without any server
-  tallystick serve --data %[3]s
-      goes on with this ledger; API at http://127.0.0.1:8037/docs, GM token in %[4]s
+  %[6]s replay %[2]s
+      decides it again without any server; verify does so and checks dice and signatures
+  %[6]s serve --data %[3]s
+      goes on with this ledger; console at http://127.0.0.1:8037, API at /docs, GM token in %[4]s
+  then, in another terminal:
   curl -H "Authorization: Bearer $(cat %[4]s)" http://127.0.0.1:8037/v1/campaigns/%[5]s/characters
-`, filepath.Join(out, eventsFile), out, d.dir, token, d.campaign)
+
+The folder %[3]s is yours to keep or delete.
+`, filepath.Join(out, eventsFile), out, d.dir, token, d.campaign, self())
 	return nil
+}
+
+// self is how this program was started, for people to copy.
+func self() string {
+	path, err := os.Executable()
+	if err != nil || strings.Contains(path, "go-build") {
+		return "go run ./cmd/tallystick"
+	}
+	return path
 }

@@ -99,14 +99,14 @@ func exportZip(cmd *cobra.Command, c *client, campaign, file string) error {
 // export writes a bundle. The checkpoint is fetched last, so that it covers
 // all records written.
 func export(ctx context.Context, c *client, campaign, dir string) (records int64, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return 0, err
-	}
 	in, err := c.stream(ctx, "/v1/campaigns/"+campaign+"/ledger")
 	if err != nil {
 		return 0, err
 	}
 	defer in.Close()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, err
+	}
 	out, err := os.OpenFile(filepath.Join(dir, eventsFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
 		return 0, err

@@ -256,3 +256,28 @@ func number(line jsontext.Value) int64 {
 	}
 	return rec.N
 }
+
+// The same dice in a hundred fresh processes, on one processor or many, in any
+// time zone: nothing of a machine shows in what the rules decide.
+func TestFreshProcesses(t *testing.T) {
+	runs := 100
+	if testing.Short() {
+		runs = 10
+	}
+	said := map[string]string{}
+	for _, book := range library() {
+		dir := filepath.Join("..", "..", "replay", "testdata", fmt.Sprintf("%s-e%d", book.Name(), book.Edition()))
+		for i := range runs / len(library()) {
+			cmd := program("replay", dir, "--json")
+			cmd.Env = append(cmd.Env, fmt.Sprint("GOMAXPROCS=", 1+i%4), "TZ="+[]string{"UTC", "Pacific/Kiritimati", "America/St_Johns"}[i%3])
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", dir, err, out)
+			}
+			if before, ok := said[dir]; ok && before != string(out) {
+				t.Fatalf("%s: one process says %s, another %s", dir, before, out)
+			}
+			said[dir] = string(out)
+		}
+	}
+}

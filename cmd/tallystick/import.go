@@ -118,4 +118,3 @@ func pack(out io.Writer, dir string) error {
 	}
 	return z.Close()
 }
-

@@ -22,8 +22,8 @@ type keeper struct {
 
 // The two ways in which a ledger can betray who keeps a checkpoint.
 const (
-	rollback = "ROLLBACK: the server shows a ledger of %d records, but you have seen %d, signed by it. Something that happened is missing. Keep your file, and show it to the table."
-	fork     = "FORK: the server's ledger is not a continuation of the one you have seen (%d records, signed by it): %v. Somebody is shown another history. Keep your file, and compare checkpoints with the table."
+	rollback = "ROLLBACK: the server shows a ledger of %d records, but you have seen %d, signed by it. something that happened is missing. Keep your file and show it to the table"
+	fork     = "FORK: the server's ledger is not a continuation of the one you have seen (%d records, signed by it): %v. somebody is shown another history. Keep your file and compare checkpoints with the table"
 )
 
 func (k *keeper) size() int64 {

@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 
 	"tallystick/api"
 	"tallystick/api/ledger"
@@ -43,7 +45,8 @@ type node struct {
 	journal  journal.Journal
 	archive  *archive.Archive
 	heads    *archive.Heads
-	found    archive.Report // by the archive, at the start
+	found    archive.Report           // by the archive, at the start
+	damaged  atomic.Pointer[[]string] // what is wrong with the checkpoints' file, once it is read
 	ledger   *ledger.Ledger
 	server   *api.Server
 	listener net.Listener
@@ -52,16 +55,20 @@ type node struct {
 
 // startNode opens everything but answers no request yet.
 func startNode(ctx context.Context, cfg nodeConfig) (*node, error) {
+	listener, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("data folder: %w", err)
+		return nil, errors.Join(fmt.Errorf("data folder: %w", err), listener.Close())
 	}
 	store, err := openJournal(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, listener.Close())
 	}
-	n := &node{journal: store}
+	n := &node{journal: store, listener: listener, Address: "http://" + listener.Addr().String()}
 	if err := n.open(cfg); err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, store.Close(), listener.Close())
 	}
 	return n, nil
 }
@@ -108,13 +115,29 @@ func (n *node) problems() []string {
 	if err := n.archive.Health().Err; err != nil {
 		lines = append(lines, "the archive is not written: "+err.Error())
 	}
+	if err := n.heads.Health().Err; err != nil {
+		lines = append(lines, "the checkpoints are not kept: "+err.Error())
+	}
+	if damaged := n.damaged.Load(); damaged != nil {
+		lines = append(lines, *damaged...)
+	}
 	return lines
 }
 
-// inspect looks at every campaign behind the start. The ledgers that are to be
-// begun anew have been by its end: then the note about them is done.
+// inspect looks at the checkpoints' file and at every campaign, behind the
+// start. The ledgers that are to be begun anew have been by its end: then the
+// note about them is done.
 func (n *node) inspect(ctx context.Context, cfg nodeConfig) {
-	err := n.ledger.Inspect(ctx)
+	damage, err := n.heads.Damage(ctx)
+	if err != nil {
+		return // the program is stopping
+	}
+	var lines []string
+	for _, d := range damage {
+		lines = append(lines, "damage among the checkpoints: "+d.String())
+	}
+	n.damaged.Store(&lines)
+	err = n.ledger.Inspect(ctx)
 	if ctx.Err() != nil {
 		return
 	}
@@ -128,8 +151,14 @@ func (n *node) inspect(ctx context.Context, cfg nodeConfig) {
 	}
 }
 
+// isNew reports whether a ledger has no record yet.
+func isNew(j journal.Journal) bool {
+	h := j.Health(context.Background())
+	return h.Reachable && !slices.ContainsFunc(h.Partitions, func(p journal.PartitionHealth) bool { return p.Last > 0 })
+}
+
 func (n *node) open(cfg nodeConfig) error {
-	keys, err := ledger.LoadKeys(cfg.Dir)
+	keys, err := ledger.LoadKeys(cfg.Dir, isNew(n.journal))
 	if err != nil {
 		return err
 	}
@@ -167,10 +196,6 @@ func (n *node) open(cfg nodeConfig) error {
 	if err != nil {
 		return err
 	}
-	if n.listener, err = net.Listen("tcp", cfg.Listen); err != nil {
-		return fmt.Errorf("listen: %w", err)
-	}
-	n.Address = "http://" + n.listener.Addr().String()
 	go n.inspect(following, cfg)
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
@@ -44,7 +46,11 @@ shown. 2: the ledger cannot be replayed (damaged, or its rules not on board).`,
 			if steps.session != "" {
 				return steps.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), in)
 			}
-			return runReplay(cmd.OutOrStdout(), in, asJSON)
+			records, err := runReplay(cmd.OutOrStdout(), in, asJSON)
+			if err != nil {
+				return err
+			}
+			return whole(args[0], records)
 		},
 	}
 	remote.add(cmd)
@@ -62,9 +68,9 @@ type verdict struct {
 	Unusable   string             `json:"unusable,omitzero"`
 }
 
-func runReplay(out io.Writer, in io.Reader, asJSON bool) error {
+func runReplay(out io.Writer, in io.Reader, asJSON bool) (records int64, err error) {
 	r := replay.New(library())
-	err := r.Ledger(in)
+	err = r.Ledger(in)
 	v := verdict{Commands: r.Commands(), Records: r.Records(), Identical: err == nil}
 	if errors.As(err, &v.Divergence) {
 		err = &codeError{exitDiverged, err}
@@ -82,7 +88,21 @@ func runReplay(out io.Writer, in io.Reader, asJSON bool) error {
 	default:
 		fmt.Fprintf(out, "replay: %d commands, %d records identical before the first difference\n", v.Commands, v.Records)
 	}
-	return err
+	return v.Records, err
+}
+
+// whole refuses a folder whose ledger is shorter than the checkpoint beside it:
+// what is there was decided rightly, and something is missing.
+func whole(source string, records int64) error {
+	text, err := os.ReadFile(filepath.Join(source, checkpointFile))
+	if err != nil {
+		return nil // no folder, or no checkpoint in it
+	}
+	lines := strings.SplitN(string(text), "\n", 3)
+	if size, err := strconv.ParseInt(lines[min(1, len(lines)-1)], 10, 64); err != nil || size > records {
+		return &codeError{exitUnusable, fmt.Errorf("the checkpoint in %s covers %s records, and %d are there: something is missing; tallystick verify says more", source, lines[min(1, len(lines)-1)], records)}
+	}
+	return nil
 }
 
 // openLedger opens an exported file, the events.jsonl in a folder, or the

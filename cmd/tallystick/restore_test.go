@@ -116,4 +116,3 @@ func stop(t *testing.T, p *process) {
 		t.Fatalf("exit: %v\n%s", err, p.stderr)
 	}
 }
-

@@ -85,7 +85,7 @@ func finishRotation(ctx context.Context, out io.Writer, cfg nodeConfig) (err err
 		return &codeError{exitUnusable, err}
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	keys, err := ledger.LoadKeys(cfg.Dir)
+	keys, err := ledger.LoadKeys(cfg.Dir, false)
 	if err == nil && keys.Former == nil {
 		err = ledger.ErrNotRotating
 	}

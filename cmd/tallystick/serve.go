@@ -29,7 +29,7 @@ func serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "tallystick serves %s\nadmin token in %s/admin.token, API at %s/docs\n", n.Address, cfg.Dir, n.Address)
+			fmt.Fprintf(cmd.OutOrStdout(), "tallystick serves %s\nopen it in a browser; admin token in %s/admin.token, API at %s/docs\n", n.Address, cfg.Dir, n.Address)
 			return n.run(cmd.Context())
 		},
 	}

@@ -48,7 +48,7 @@ func bundle(t *testing.T) string {
 
 // verifying runs the command and gives what it prints, its error and its exit
 // code.
-func verifying(args ...string) (out string, err error, code int) {
+func verifying(args ...string) (out string, code int, err error) {
 	var buf bytes.Buffer
 	cmd := verifyCommand()
 	cmd.SetArgs(args)
@@ -64,13 +64,13 @@ func verifying(args ...string) (out string, err error, code int) {
 	default:
 		code = -1
 	}
-	return buf.String(), err, code
+	return buf.String(), code, err
 }
 
 func TestVerifyCommand(t *testing.T) {
 	dir := bundle(t)
 	kept, vkey := filepath.Join(dir, "kept"), filepath.Join(dir, vkeyFile)
-	out, err, code := verifying(dir, "--checkpoint", kept, "--vkey", vkey, "--me", "gm")
+	out, code, err := verifying(dir, "--checkpoint", kept, "--vkey", vkey, "--me", "gm")
 	if code != exitOK {
 		t.Fatal(err)
 	}
@@ -85,11 +85,11 @@ func TestVerifyCommand(t *testing.T) {
 	if strings.Contains(out, "NOTE") {
 		t.Errorf("nothing was left to note:\n%s", out)
 	}
-	out, err, code = verifying(filepath.Join(dir, eventsFile))
+	out, code, err = verifying(filepath.Join(dir, eventsFile))
 	if code != exitOK || !strings.Contains(out, "NOTE: no checkpoint") || !strings.Contains(out, "NOTE: the key comes from the ledger") {
 		t.Errorf("without evidence: %v\n%s", err, out)
 	}
-	out, err, code = verifying(dir, "--json")
+	out, code, err = verifying(dir, "--json")
 	if code != exitOK || !strings.Contains(out, `"verified":true`) || !strings.Contains(out, `"rules":"same"`) {
 		t.Errorf("as JSON: %v\n%s", err, out)
 	}
@@ -105,12 +105,12 @@ func TestVerifyCommandRefuses(t *testing.T) {
 	if err := os.WriteFile(path, bytes.Replace(ledger, []byte(`"title":"one"`), []byte(`"title":"two"`), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err, code := verifying(dir, "--json")
+	out, code, err := verifying(dir, "--json")
 	if code != exitDiverged || !strings.Contains(err.Error(), "refused: record 2, data.title: it holds") || !strings.Contains(out, `"verified":false,"failure":{"n":2`) {
 		t.Errorf("code %d, %v\n%s", code, err, out)
 	}
 	for _, args := range [][]string{{}, {filepath.Join(dir, "nothing")}, {dir, "--checkpoint", "nothing"}, {dir, "--vkey", "nothing"}} {
-		if _, err, code := verifying(args...); code != exitUnusable {
+		if _, code, err := verifying(args...); code != exitUnusable {
 			t.Errorf("%v: code %d, %v", args, code, err)
 		}
 	}

@@ -129,6 +129,28 @@ func (m *Memory) Read(ctx context.Context, campaign string, after uint64, each f
 	return nil
 }
 
+// ReadPartition implements Journal.
+func (m *Memory) ReadPartition(ctx context.Context, partition int, after uint64, each func(Commit) error) error {
+	if err := m.usable(ctx); err != nil {
+		return err
+	}
+	if partition < 0 || partition >= len(m.partitions) {
+		return fmt.Errorf("%w: partition %d of %d", ErrInvalid, partition, len(m.partitions))
+	}
+	m.mu.Lock()
+	rest := commitsAfter(m.partitions[partition].commits, after)
+	m.mu.Unlock()
+	for _, c := range rest { // commits are only ever appended: no lock needed
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := each(copied(c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Last implements Journal.
 func (m *Memory) Last(ctx context.Context, campaign string) (uint64, error) {
 	if err := checkCampaign(campaign); err != nil {

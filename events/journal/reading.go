@@ -162,8 +162,46 @@ func follows(m rawMessage, position uint64, first bool) error {
 	return nil
 }
 
+// ReadPartition implements Journal. What the server does not give is left out.
+func (j *jetStream) ReadPartition(ctx context.Context, partition int, after uint64, each func(Commit) error) error {
+	if partition < 0 || partition >= j.layout.partitions {
+		return fmt.Errorf("%w: partition %d of %d", ErrInvalid, partition, j.layout.partitions)
+	}
+	for {
+		page, _, err := j.pageOf(ctx, streamName(partition), ">", after, pageMessages)
+		if err != nil {
+			return fmt.Errorf("journal: read partition %d after %d: %w", partition, after, err)
+		}
+		for _, m := range page {
+			after = m.seq
+			campaign := strings.TrimPrefix(m.header.Get(jetstream.SubjectHeader), subjectPrefix(partition))
+			c, err := commitOf(campaign, m.seq, m.header, m.data)
+			if err != nil {
+				continue // left out, too
+			}
+			if err := each(c); err != nil {
+				return err
+			}
+		}
+		if len(page) > 0 {
+			continue
+		}
+		// The server says that there is no more when it cannot read the next one.
+		state, err := j.state(ctx, partition)
+		if err != nil || state.LastSeq <= after {
+			return err
+		}
+		after++
+	}
+}
+
 // page returns the next messages of a campaign and how many there are after them.
 func (j *jetStream) page(ctx context.Context, campaign string, after uint64, limit int) ([]rawMessage, uint64, error) {
+	return j.pageOf(ctx, j.layout.stream(campaign), j.layout.subject(campaign), after, limit)
+}
+
+// pageOf returns the next messages of a stream and how many there are after them.
+func (j *jetStream) pageOf(ctx context.Context, stream, subject string, after uint64, limit int) ([]rawMessage, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, j.options.AckWait)
 	defer cancel()
 	inbox := j.conn.NewInbox()
@@ -175,8 +213,7 @@ func (j *jetStream) page(ctx context.Context, campaign string, after uint64, lim
 	if err := sub.SetPendingLimits(-1, -1); err != nil { // the page is bounded by what is asked for
 		return nil, 0, err
 	}
-	request := nextRequest(j.layout.subject(campaign), after, limit)
-	if err := j.conn.PublishRequest("$JS.API.DIRECT.GET."+j.layout.stream(campaign), inbox, request); err != nil {
+	if err := j.conn.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, nextRequest(subject, after, limit)); err != nil {
 		return nil, 0, err
 	}
 	var page []rawMessage

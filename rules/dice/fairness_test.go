@@ -54,7 +54,7 @@ type vectors struct {
 
 func load(t testing.TB) vectors {
 	t.Helper()
-	data, err := os.ReadFile("testdata/vectors.json")
+	data, err := os.ReadFile("testdata/fairness.json")
 	if err != nil {
 		t.Fatal(err)
 	}

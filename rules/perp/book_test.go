@@ -194,7 +194,7 @@ func TestGangingUp(t *testing.T) {
 	}
 
 	// Traits of the group count only where the campaign says so.
-	e, lone, _, cmd = sit(`{"perp.gang_mode":"brutal"}`)
+	e, _, _, cmd = sit(`{"perp.gang_mode":"brutal"}`)
 	traits := strings.Replace(cmd, `"skills":["Knife"]`, `"skills":["Knife"],"traits":["Strong"]`, 1)
 	e.refused("group_counts_dice_and_best_skill", "perp.gang", "%s", traits)
 	e, lone, _, cmd = sit(`{"perp.gang_mode":"brutal","perp.brutal_group_traits":true}`)

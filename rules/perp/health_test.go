@@ -62,7 +62,6 @@ func TestBleeding(t *testing.T) {
 	if want := []string{"roll.made", "tick.processed", "clock.advanced"}; !slices.Equal(e.types(n), want) {
 		t.Errorf("a minute is %v", e.types(n))
 	}
-	n = len(e.Records)
 	e.advance("10m", 6, 6, 6) // to -22: no die after death
 	e.stands(id, -22, "dead")
 	if died := decode[*events.CharacterDied](e, e.Records[len(e.Records)-2]); died.Cause != "bled to death" || died.Rule != "PERP-50" || e.Records[len(e.Records)-2].Clock != 7+4*60 {

@@ -8,9 +8,6 @@ import (
 	"tallystick/rules"
 )
 
-// match is the size of the smallest flame.
-const match = "match"
-
 // sizeDifficulty is the difficulty of a flame by its diameter in cm, or of a
 // match (RPGX-82): under half a metre 5, then 5n+5 for up to 2n metres.
 func sizeDifficulty(isMatch bool, cm int) int {

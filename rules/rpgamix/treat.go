@@ -182,6 +182,9 @@ func exert(t *rules.Turn, d *Exertion) error {
 	if err != nil {
 		return err
 	}
+	if !bodyOf(c).isLiving() {
+		return rules.Reject("not_living", "RPGX-35", "%s is no living being: exertion takes no roll", c.Name).On("character")
+	}
 	if bodyOf(c).rank() != awful {
 		return rules.Reject("not_awful", "RPGX-35", "%s is not in Awful health: exertion takes no roll", c.Name).On("character")
 	}

@@ -129,3 +129,19 @@ func (ember) Judge(_ rules.Options, total, value int) (outcome string, margin in
 	}
 	return "smokes", total - value
 }
+
+// EmberSecond is the second edition of Ember: a fire burns down on 1 to 4.
+func EmberSecond() rules.System { return emberSecond{} }
+
+type emberSecond struct{ ember }
+
+func (emberSecond) Edition() int { return 2 }
+func (emberSecond) DecideTick(t *rules.Turn, c *rules.Character, tick rules.Tick) {
+	th := t.Throw("burn", c)
+	change := 0
+	if th.Die(6) <= 4 {
+		change = -1
+	}
+	th.Result("burnt", change)
+	t.Emit(&events.TickProcessed{Subject: events.Subject{Character: c.ID}, Kind: tick.Kind, Due: tick.Due, Rolled: true, Change: change, Rule: "EMB-1"})
+}

@@ -36,6 +36,10 @@ import (
 // patience bounds one test; what a page waits for comes in well under a second.
 const patience = 3 * time.Minute
 
+// insecureHost is this computer by a name that a browser does not trust, as a
+// phone sees the laptop at the table.
+const insecureHost = "laptop.test"
+
 var program string // the built program
 
 func TestMain(m *testing.M) {
@@ -202,11 +206,25 @@ type answer struct {
 	} `json:"records"`
 }
 
-// give gives a command as the game master.
-func (g *table) give(kind string, data map[string]any) answer {
+// first is the first record of a type.
+func (a answer) first(kind string) int64 {
+	for _, r := range a.Records {
+		if r.Type == kind {
+			return r.N
+		}
+	}
+	return -1
+}
+
+// give gives a command as the game master, with dice typed in if there are any.
+func (g *table) give(kind string, data map[string]any, faces ...int) answer {
 	g.t.Helper()
+	command := map[string]any{"type": kind, "data": data}
+	if len(faces) > 0 {
+		command["dice"] = map[string]any{"faces": faces}
+	}
 	var a answer
-	g.ask("POST", "/v1/campaigns/"+g.ID+"/commands", g.GM, map[string]any{"type": kind, "data": data}, &a)
+	g.ask("POST", "/v1/campaigns/"+g.ID+"/commands", g.GM, command, &a)
 	return a
 }
 
@@ -241,7 +259,8 @@ func (g *table) character(name, owner string) string {
 var chrome = sync.OnceValues(func() (context.Context, error) {
 	opts := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(browserPath()), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WindowSize(1280, 900))
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("host-resolver-rules", "MAP "+insecureHost+" 127.0.0.1"), chromedp.WindowSize(1280, 900))
 	ctx, _ := chromedp.NewExecAllocator(context.Background(), opts...)
 	ctx, _ = chromedp.NewContext(ctx)
 	return ctx, chromedp.Do(ctx, chromedp.Navigate("about:blank"))
@@ -305,7 +324,9 @@ window.area = () => [...document.querySelectorAll('dialog[open]')].at(-1) ?? doc
 window.called = e => (e.getAttribute('aria-label') || e.innerText || '').trim().replace(/\s+/g, ' ').toLowerCase()
 window.find = name => {
   const all = [...window.area().querySelectorAll('button, a, summary, label.chip, label.choice, label.check')].filter(window.shown)
-  return all.find(e => window.called(e) === name.toLowerCase()) ?? all.find(e => window.called(e).startsWith(name.toLowerCase()))
+  return all.find(e => window.called(e) === name.toLowerCase()) ?? all.find(e => window.called(e).startsWith(name.toLowerCase())) ??
+    [...window.area().querySelectorAll('label[for]')].filter(window.shown).find(e => window.called(e) === name.toLowerCase()) ??
+    all.find(e => e.closest('.row') && window.called(e).includes(name.toLowerCase()))
 }
 window.fieldOf = name => {
   const label = [...window.area().querySelectorAll('label[for]')].filter(window.shown).find(l => window.called(l).startsWith(name.toLowerCase()))
@@ -408,15 +429,13 @@ func (p *page) sees(text string) {
 // only what is in the window can be pressed.
 func (p *page) tap(name string) {
 	p.t.Helper()
-	p.until("something called "+name, `window.find(`+quoted(name)+`)`)
-	js[bool](p, `(window.find(`+quoted(name)+`).click(), true)`)
+	p.until("something called "+name, `(e => e && (e.click(), true))(window.find(`+quoted(name)+`))`)
 }
 
 // fill types into the field with this label.
 func (p *page) fill(label, text string) {
 	p.t.Helper()
-	p.until("a field called "+label, `window.fieldOf(`+quoted(label)+`)`)
-	js[bool](p, `window.put(`+quoted(label)+`, `+quoted(text)+`)`)
+	p.until("a field called "+label, `window.fieldOf(`+quoted(label)+`) && window.put(`+quoted(label)+`, `+quoted(text)+`)`)
 }
 
 func quoted(text string) string {

@@ -38,10 +38,10 @@ func playNight(t *testing.T, s *server) *night {
 	}
 	a := g.give("attack", map[string]any{"attacker": gorm, "target": ogre, "weapon": "Short Sword"})
 	g.roll = a.First
-	g.wound = g.give("wound.inflict", map[string]any{"character": g.brenna, "points": 10, "cause": "a fall from the wall"}).First
+	g.wound = g.give("wound.inflict", map[string]any{"character": g.brenna, "points": 10, "cause": "a fall from the wall"}).first("wound.inflicted")
 	g.give("wound.inflict", map[string]any{"character": gorm, "points": 5, "cause": "falling stones"})
 	g.give("clock.advance", map[string]any{"by": "3h"})
-	g.give("wound.treat", map[string]any{"character": g.brenna, "by": weland, "stat": "int", "skill": "First Aid", "difficulty": 5})
+	g.give("wound.treat", map[string]any{"character": g.brenna, "by": weland, "stat": "int", "skill": "First Aid", "difficulty": 5}, 9)
 	g.give("clock.advance", map[string]any{"by": "2d"})
 	g.ask("POST", "/v1/campaigns/"+g.ID+"/commands", g.mara, map[string]any{"type": "dispute.open", "data": map[string]any{"roll": g.roll, "question": "Does the short sword not get a bonus here?"}}, &answer{})
 	return g
@@ -150,7 +150,7 @@ func TestScreenshots(t *testing.T) {
 	p.sees("Sheet")
 	shoot("create")
 	p.tap("Close")
-	p.tap("Let 1 day pass")
+	p.tap("+ day")
 	p.sees("Time has passed")
 	shoot("advance")
 	p.whole()

@@ -24,3 +24,6 @@ for name in preact htm uplot qrcode-generator; do
     cat node_modules/$name/LICENSE* 2>/dev/null || printf 'MIT, see the head of the file\n'
     echo
 done > "$web/licences.txt"
+
+# The checker that anybody can run from a file is the one the pages run.
+cp ../../../docs/verify/verify.mjs "$web/verify.js"

@@ -210,3 +210,18 @@ async function read(body, on, heard) {
 export const systemOf = ({ system, edition }) => request('GET', `/v1/systems/${encodeURIComponent(system)}${edition ? '?edition=' + edition : ''}`)
 /** All rule systems on board. */
 export const systems = () => everyPage(path => request('GET', path), '/v1/systems')
+
+let visibilities = null
+
+/**
+ * Who may be let to see a roll, by what the server's own description says: "public", "private", "blind" as far as it
+ * knows them. Asked for once, when the first form is opened.
+ * @returns {Promise<string[]>}
+ */
+export function visibilitiesOnBoard() {
+  visibilities ??= request('GET', '/openapi.json', { accept: 'application/openapi+json' }).then(document => {
+    const schema = document.components?.schemas?.RollCommand?.properties?.visibility ?? {}
+    return [schema, ...(schema.anyOf ?? []), ...(schema.oneOf ?? [])].flatMap(s => s.enum ?? [])
+  }, () => { visibilities = null; return [] })
+  return visibilities
+}

@@ -118,7 +118,7 @@ function StoryChart({ store, items }) {
   const text = `Health over game time. ${count(items.length, 'event')}; worst rank ${ranks[worst]}; now ${last?.points ?? ''} points, ${last?.rank ?? ''}. The list below holds the same.`
   const options = uPlot => ({
     legend: { show: false }, scales: { x: { time: false, range: (u, a, b) => a === b ? [a, a + 60] : [a, b + (b - a) * 0.02] }, y: { range: [0, n] } }, cursor: { points: { size: 12 }, drag: { x: true, y: false } },
-    axes: [axis({ values: (u, vs) => vs.map(shortTime), space: 90 }), axis({ size: 92, splits: () => ranks.map((_, k) => n - k - 0.5), values: () => ranks, grid: { show: false }, ticks: { show: false } })],
+    axes: [axis({ values: (u, vs) => vs.map(shortTime), space: 90, incrs: STEPS }), axis({ size: 92, splits: () => ranks.map((_, k) => n - k - 0.5), values: () => ranks, grid: { show: false }, ticks: { show: false } })],
     series: [{}, { stroke: colour('--ink'), width: 2, paths: uPlot.paths.stepped({ align: 1 }), points: { show: true, size: 9, fill: colour('--ink') } }],
     hooks: { drawClear: [u => bands(u, ranks)] }, padding: [8, 14, 0, 0]
   })
@@ -160,6 +160,8 @@ function bands(u, ranks) {
 
 const axis = rest => ({ stroke: colour('--quiet'), grid: { stroke: colour('--line'), width: 1 }, ticks: { stroke: colour('--line') }, font: '12px system-ui, sans-serif', ...rest })
 
+const STEPS = [1, 3, 5, 10, 15, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2592000, 7776000, 31536000, 315360000]
+
 /** Game time on an axis: only as fine as it must be. */
 function shortTime(seconds) {
   const day = Math.floor(seconds / 86400) + 1, h = Math.floor(seconds / 3600) % 24, m = Math.floor(seconds / 60) % 60, s = seconds % 60
@@ -198,7 +200,7 @@ function inWords(p) {
   if (p.recovery.probability > 0) parts.push(`recovers with ${percent(p.recovery.probability)}${p.recovery.median ? `, in half of the cases within ${duration(p.recovery.median)}` : ''}`)
   if (p.stuck > 0) parts.push(`stays as it is with ${percent(p.stuck)}`)
   if (p.undecided > 0) parts.push(`still open after ${duration(p.horizon)}: ${percent(p.undecided)}`)
-  return capital(parts.join('. ')) + '.'
+  return parts.map(capital).join('. ') + '.'
 }
 
 function OutlookChart({ lines }) {
@@ -212,7 +214,7 @@ function OutlookChart({ lines }) {
   data.current ??= [xs, ...series.map(s => s.ys)]
   const options = () => ({
     legend: { show: false }, scales: { x: { time: false }, y: { range: [0, 100] } }, padding: [8, 14, 0, 0],
-    axes: [axis({ values: (u, vs) => vs.map(v => v === 0 ? 'now' : duration(v).replace(/ (week|day|hour|minute|second)s?/g, (_, w) => ' ' + { week: 'wk', day: 'd', hour: 'h', minute: 'min', second: 's' }[w])), space: 80 }), axis({ size: 56, values: (u, vs) => vs.map(v => v + ' %') })],
+    axes: [axis({ values: (u, vs) => vs.map(v => v === 0 ? 'now' : duration(v).replace(/ (week|day|hour|minute|second)s?/g, (_, w) => ' ' + { week: 'wk', day: 'd', hour: 'h', minute: 'min', second: 's' }[w])), space: 80, incrs: STEPS }), axis({ size: 56, values: (u, vs) => vs.map(v => v + ' %') })],
     series: [{}, ...series.map(s => ({ stroke: colour(s.tone), width: 2.5, dash: s.dash, points: { show: false } }))]
   })
   return html`<${Chart} options=${options} data=${data.current} label=${'Probability over time. ' + lines.map(([n, p]) => `${n}: ${inWords(p)}`).join(' ')} />

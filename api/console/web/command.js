@@ -1,6 +1,6 @@
 // Giving a command: a form made from its schema, one key for one tap, and what it came to.
 import { html, useEffect, useMemo, useRef, useState } from './html.js'
-import { Problem } from './api.js'
+import { Problem, visibilitiesOnBoard } from './api.js'
 import { complete, errorsByPath, Fields, namesCharacter, resolve, suggestions } from './form.js'
 import { uuid } from './subtle.js'
 import { Dialog, Trouble } from './ui.js'
@@ -8,6 +8,9 @@ import { count, duration, gameTime, label, ownDraws, reckoning, tell } from './w
 
 /** Commands that never throw dice: no dice are typed in with them. */
 const NO_DICE = /^(participant|session|seat|seating|setting|note|dispute|ruling|correction|target|tempo|character|clock|heal)\.|^roll\./
+
+/** Who acts in a command: whoever was chosen at the table is not asked for again. */
+const ACTOR = { attack: 'attacker', check: 'character' }
 
 /** What was filled in last, by command type, so that the second blow needs fewer taps than the first. */
 const drafts = new Map()
@@ -37,7 +40,8 @@ export function CommandDialog({ store, type, preset, onClose }) {
   const [answer, setAnswer] = useState(null)
   const [round, setRound] = useState(0)
   if (!spec) return null
-  return html`<${Dialog} title=${spec.title} onClose=${onClose}>
+  const actor = store.characters.get(preset?.[ACTOR[type]])
+  return html`<${Dialog} title=${actor ? `${spec.title}: ${actor.name}` : spec.title} onClose=${onClose}>
     ${answer ? html`<${Outcome} store=${store} answer=${answer} onClose=${onClose} onAgain=${/^(session|participant|seating|character)\./.test(type) ? null : () => { setAnswer(null); setRound(round + 1) }} />`
       : html`<${CommandForm} key=${round} store=${store} spec=${spec} preset=${preset} onDone=${setAnswer} />`}
   <//>`
@@ -57,6 +61,7 @@ export function CommandForm({ store, spec, preset, onDone }) {
   const context = {
     characters: [...store.characters.values()].sort((a, b) => Number(mine.includes(b.id)) - Number(mine.includes(a.id))),
     participants: store.campaign.participants, sheet: store.system.sheet, errors: errorsByPath(problem),
+    hidden: Object.keys(preset ?? {}).filter(k => k === ACTOR[spec.type] || given(schema, root, k)).map(k => 'data.' + k),
     suggest: suggestions([...store.characters.values()], value.sheet)
   }
   const submit = async e => {
@@ -91,12 +96,27 @@ export function CommandForm({ store, spec, preset, onDone }) {
     ${spec.doc ? html`<p class="hint">${spec.doc}</p>` : null}
     <${Fields} schema=${schema} root=${root} value=${value} onChange=${setValue} path="data" context=${context} />
     ${NO_DICE.test(spec.type) ? null : html`<${Hand} hand=${hand} onChange=${setHand} error=${Object.entries(context.errors).find(([p]) => p.startsWith('dice'))?.[1]} />`}
-    ${store.secrets && MAY_BE_SECRET.test(spec.type) ? html`<div class="field"><label for="seen">Who sees it</label><select id="seen" value=${seen} onChange=${e => setSeen(e.target.value)}>
-      <option value="public">Everybody</option><option value="private">${store.gm ? 'Only me, until I open it' : 'Only me and the game master'}</option>${store.gm ? null : html`<option value="blind">Only the game master</option>`}</select></div>` : null}
+    ${MAY_BE_SECRET.test(spec.type) ? html`<${Seen} store=${store} value=${seen} onChange=${setSeen} />` : null}
     <${Trouble} problem=${problem} />
     ${wait ? html`<p class="notice" role="status">${wait}</p>` : null}
     <div class="actions end"><button type="submit" class="main large" aria-busy=${busy}>${busy ? 'One moment …' : spec.title}</button></div>
   </form>`
+}
+
+/** Whether a member that was given beforehand is a number or an id that nobody wants to read. */
+function given(schema, root, name) {
+  const member = resolve(schema.properties?.[name], root)
+  return ['roll', 'declared', 'dispute', 'command', 'ruling', 'target'].includes(name) && !member.enum && !namesCharacter(name, member)
+}
+
+/** Who sees a roll, as far as the server knows kinds of it. */
+function Seen({ store, value, onChange }) {
+  const [known, setKnown] = useState([])
+  useEffect(() => { let gone = false; visibilitiesOnBoard().then(v => gone || setKnown(v)); return () => { gone = true } }, [])
+  const choices = [['public', 'Everybody'], ['private', store.gm ? 'Only me, until I open it' : 'Only me and the game master'], ['blind', 'Only the game master']]
+    .filter(([v]) => known.includes(v) && (store.gm ? v !== 'blind' : v === 'public' || known.includes('blind')))
+  if (choices.length < 2) return null
+  return html`<div class="field"><label for="seen">Who sees it</label><select id="seen" onChange=${e => onChange(e.target.value)}>${choices.map(([v, text]) => html`<option value=${v} selected=${v === value}>${text}</option>`)}</select></div>`
 }
 
 const MAY_BE_SECRET = /^(roll|check|contest)$/
@@ -133,6 +153,7 @@ export function Outcome({ store, answer, onClose, onAgain }) {
   const rolls = ticks.length ? [] : records.filter(r => r.type === 'roll.made' || r.type === 'roll.resolved')
   const followed = records.filter(r => !rolls.includes(r) && !(ticks.length && ['roll.made', 'tick.processed'].includes(r.type)) && !/^seat|^seating/.test(r.type) && r !== advanced)
   return html`<div class="outcome">
+    ${answer.secret ? html`<p class="notice">Nobody else sees this. The roll is sealed in record ${answer.first}, and everybody can check it once you open it.</p><${BigRoll} store=${store} rec=${{ n: answer.first, data: answer.secret }} />` : null}
     ${rolls.map(r => html`<${BigRoll} store=${store} rec=${r} />`)}
     ${advanced ? html`<p class="big-words">It is ${gameTime(advanced.data.to)} now.</p>` : null}
     ${ticks.length ? html`<${Ticks} store=${store} ticks=${ticks} records=${records} />` : advanced ? html`<p>Nothing fell due in ${duration(advanced.data.to - advanced.data.from)}.</p>` : null}

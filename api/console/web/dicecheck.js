@@ -68,7 +68,11 @@ export async function * checkRoll(campaign, n) {
   const { get } = within(campaign)
   const line = (await get(`/events?from=${n}&limit=1`, { accept: 'application/x-ndjson', text: true })).replace(/\n$/, '')
   const record = JSON.parse(line), data = record.data
-  if (data.source === 'physical') {
+  if (record.type === 'roll.sealed') {
+    yield { title: 'Sealed', good: null, text: 'This roll is secret. Its seal stands in the ledger, so it cannot be changed; what was rolled can be checked once it is opened.' }
+  } else if (!('draws' in data)) {
+    // a record without dice: only its place in the book can be checked
+  } else if (data.source === 'physical') {
     yield { title: 'Dice from the table', good: null, text: 'These dice were thrown by hand and typed in. The ledger holds what was typed, and nobody can prove the throw.' }
   } else if (data.s) {
     yield * checkSeeds(campaign, data, get)

@@ -3,7 +3,13 @@ import { html, useState } from './html.js'
 import { everyPage } from './api.js'
 import { CommandDialog } from './command.js'
 import { Trouble, useLoaded, Waiting } from './ui.js'
-import { count, wallDate } from './words.js'
+import { count, tell, wallDate } from './words.js'
+
+/** What a record says, loaded when it is not at hand. */
+function Said({ store, n }) {
+  const { value } = useLoaded(async () => store.log.get(n) ?? (await store.api.get(`/events?from=${n}&limit=1`)).items[0], [store.id, n])
+  return value ? html`<p>${tell(value, store.name).text}</p>` : null
+}
 
 const RULINGS = { upheld: 'upheld: it stands', overturned: 'overturned', void: 'void: as if it had not happened' }
 
@@ -20,6 +26,7 @@ export function Disputes({ store }) {
   const open = shown.disputes.filter(d => d.state === 'open'), ruled = shown.disputes.filter(d => d.state !== 'open')
   const card = d => html`<li class="card" key=${d.id}>
     <p class="quiet">${d.by} on <a href=${`#/c/${store.id}/roll/${d.roll}`}>record ${d.roll}</a>, ${wallDate(d.opened.at)}</p>
+    <${Said} store=${store} n=${d.roll} />
     <p class="big-words">${d.question}</p>
     <p class="hint">The evidence is frozen: the ledger as it stood with ${count(d.evidence?.size ?? 0, 'record')}.</p>
     ${d.rulings.map(r => html`<div class="ruling"><p><strong>Ruled ${RULINGS[r.ruling] ?? r.ruling}</strong> by ${r.by}, ${wallDate(r.at)}</p><p>${r.reason}</p></div>`)}

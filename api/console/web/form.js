@@ -3,8 +3,8 @@ import { html, useId } from './html.js'
 import { label, namesIn } from './words.js'
 
 /** Members that are asked for at once, in this order. The others stand behind "More". */
-const FIRST = ['character', 'attacker', 'target', 'by', 'sides', 'expression', 'stat', 'trait', 'skill', 'weapon', 'difficulty', 'points', 'level', 'cause',
-  'purpose', 'name', 'title', 'kind', 'owner', 'handle', 'role', 'creation', 'sheet', 'text', 'question', 'ruling', 'reason']
+const FIRST = ['character', 'attacker', 'target', 'by', 'sides', 'expression', 'weapon', 'stat', 'trait', 'skill', 'difficulty', 'points', 'level', 'cause',
+  'purpose', 'devices', 'name', 'title', 'kind', 'owner', 'handle', 'role', 'creation', 'sheet', 'text', 'question', 'ruling', 'reason']
 
 const rank = name => { const i = FIRST.indexOf(name); return i < 0 ? FIRST.length : i }
 
@@ -12,7 +12,7 @@ const rank = name => { const i = FIRST.indexOf(name); return i < 0 ? FIRST.lengt
 export function resolve(schema, root) {
   if (!schema?.$ref) return schema ?? {}
   const target = schema.$ref.replace(/^#\//, '').split('/').reduce((at, step) => at?.[step], root)
-  return { ...target, description: schema.description ?? target?.description }
+  return { ...target, description: schema.description ?? target?.description, readOnly: schema.readOnly }
 }
 
 const types = schema => [schema.type ?? []].flat()
@@ -24,9 +24,13 @@ export function namesCharacter(name, schema) {
   return ['character', 'attacker', 'defender', 'target', 'victim'].includes(name) || /\bcharacter\b/.test(schema.description ?? '')
 }
 
+/** What the program itself puts into a command. */
+const FILLED = new Set(['salt', 'payload', 'seal'])
+
 /** The members of an object, the first ones first. */
 function members(schema, root) {
   return Object.entries(schema.properties ?? {}).map(([name, s]) => ({ name, schema: resolve(s, root), required: (schema.required ?? []).includes(name) }))
+    .filter(m => !m.schema.readOnly && !FILLED.has(m.name))
     .sort((a, b) => rank(a.name) - rank(b.name))
 }
 
@@ -71,7 +75,8 @@ export function complete(schema, root, value) {
  */
 export function Fields({ schema, root, value, onChange, path, context, flat }) {
   const s = resolve(schema, root)
-  const [first, more] = flat ? [members(s, root), []] : split(members(s, root))
+  const shown = members(s, root).filter(m => !context.hidden?.includes(path + '.' + m.name))
+  const [first, more] = flat ? [shown, []] : split(shown)
   const field = m => html`<${Field} key=${m.name} ...${m} root=${root} value=${value?.[m.name]} path=${path + '.' + m.name} whole=${value} context=${context}
     onChange=${v => onChange({ ...value, [m.name]: v })} />`
   const inside = more.some(m => Object.keys(context.errors ?? {}).some(e => e.startsWith(path + '.' + m.name)))
@@ -105,7 +110,7 @@ function Row({ name, title, required, schema, path, context, children }) {
   const wrong = error ? id + '-error' : undefined
   return html`<div class=${'field' + (error ? ' wrong' : '')}>
     <label for=${id}>${title ?? label(name)}${required ? '' : html` <span class="quiet">optional</span>`}</label>
-    ${children({ id, 'aria-describedby': [hint, wrong].filter(Boolean).join(' ') || undefined, 'aria-invalid': error ? 'true' : undefined, required })}
+    ${children({ id, 'aria-describedby': [hint, wrong].filter(Boolean).join(' ') || undefined, 'aria-invalid': error ? 'true' : undefined, required: required && !context.lenient })}
     ${hint ? html`<p class="hint" id=${hint}>${schema.description}</p>` : null}
     ${error ? html`<p class="error" id=${wrong}>${error}</p>` : null}
   </div>`
@@ -153,14 +158,16 @@ function CharacterField(props) {
   return html`<fieldset class=${'field chips' + (error ? ' wrong' : '')} aria-describedby=${error ? id + '-error' : undefined}>
     <legend>${label(name)}${required ? '' : html` <span class="quiet">optional</span>`}${schema.description && !['target', 'attacker'].includes(name) ? html` <span class="quiet">· ${schema.description}</span>` : null}</legend>
     ${required ? null : html`<label class="chip"><input type="radio" name=${id} checked=${!value} onChange=${() => onChange(undefined)} /><span>nobody</span></label>`}
-    ${all.map(c => html`<label class="chip"><input type="radio" name=${id} required=${required} checked=${c.id === value} onChange=${() => onChange(c.id)} /><span>${c.name}</span></label>`)}
+    ${all.map(c => html`<label class="chip"><input type="radio" name=${id} required=${required && !context.lenient} checked=${c.id === value} onChange=${() => onChange(c.id)} /><span>${c.name}</span></label>`)}
     ${all.length ? null : html`<p class="hint">There is nobody to choose yet: create a character first.</p>`}
     ${error ? html`<p class="error" id=${id + '-error'}>${error}</p>` : null}
   </fieldset>`
 }
 
 function Nested(props) {
-  const { name, title, schema, root, value, onChange, path, context, required } = props
+  const { name, title, schema, root, value, onChange, path, required } = props
+  // A part that may be left out asks for its members only once it is begun.
+  const context = required || pruned(value) !== undefined ? { ...props.context, lenient: required && props.context.lenient } : { ...props.context, lenient: true }
   const body = html`<${Fields} schema=${schema} root=${root} value=${value ?? {}} onChange=${onChange} path=${path} context=${context} flat=${!required} />`
   if (required) return html`<fieldset class="group"><legend>${title ?? label(name)}</legend>${body}</fieldset>`
   return html`<details class="group" open=${value !== undefined}><summary>${title ?? label(name)} <span class="quiet">optional</span></summary>

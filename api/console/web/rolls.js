@@ -101,7 +101,7 @@ function Throw({ store, t }) {
   return html`<section class="card"><h2>${t.character ? (t.name ?? store.name(t.character)) + ': ' : ''}${t.purpose || t.expression}</h2>
     <p><${Dice} draws=${dice} /></p>
     <p class="big-words">${t.draws ? reckoning(t, dice) : t.sentence ?? reckoning(t, dice)}</p>
-    ${modifiers.length ? html`<div class="scroll" tabindex="0" role="region" aria-label="Modifiers"><table><thead><tr><th scope="col">Modifier</th><th scope="col" class="number">Value</th><th scope="col">Why</th></tr></thead><tbody>${modifiers.map(m => html`<tr><td>${m.label}</td><td class="number">${signed(m.value)}</td>
+    ${modifiers.length ? html`<div class="scroll" tabindex="0" role="region" aria-label=${`Modifiers: ${t.purpose || t.expression}`}><table><thead><tr><th scope="col">Modifier</th><th scope="col" class="number">Value</th><th scope="col">Why</th></tr></thead><tbody>${modifiers.map(m => html`<tr><td>${m.label}</td><td class="number">${signed(m.value)}</td>
       <td>${m.rule}${m.title ?? title(m.rule) ? ', ' + (m.title ?? title(m.rule)) : ''}${(m.from ?? []).map(f => html`<br /><a href=${`#/c/${store.id}/record/${f.n}`}>${f.text}</a>`)}</td></tr>`)}</tbody></table></div>` : html`<p class="quiet">Nothing was added to the dice.</p>`}
   </section>`
 }

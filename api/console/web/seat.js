@@ -11,4 +11,7 @@ export function canSit(store) {
   return !lane || (lane.c0 === '-' && lane.x0 === '-' && Boolean(lane.joint) && !used(store, lane))
 }
 
+/** Whether the seats of the session are open: sitting down now costs nobody anything. */
+export const seatsOpen = store => !store.seating && Boolean(store.session?.lanes.some(l => !l.joint))
+
 const used = (store, lane) => [...store.log.values()].some(r => r.data?.lane === lane.lane && r.data?.i)

@@ -76,7 +76,8 @@ function Player({ store, session, steps, from }) {
     return () => clearInterval(timer)
   }, [speed, steps])
   useEffect(() => {
-    if (speed) return // not at every step of a playing one
+    // Not at every step of a playing one, and not when somebody has just gone elsewhere.
+    if (speed || !location.hash.includes('/session/')) return
     history.replaceState(null, '', `#/c/${store.id}/session/${session.id}?at=${step.last}`)
   }, [at, speed])
   useEffect(() => {
@@ -105,11 +106,11 @@ function Player({ store, session, steps, from }) {
     <section class="player" aria-label="Replay">
       <input type="range" min="0" max=${steps.length - 1} value=${at} aria-label="Step of the session" aria-valuetext=${`step ${at + 1} of ${steps.length}, ${told[0]?.text ?? ''}`} onInput=${e => { setSpeed(0); jump(Number(e.target.value)) }} />
       <div class="buttons">
-        <button type="button" aria-label="Previous roll" title="Previous roll" onClick=${() => seek(-1, s => s.roll !== null)}>⏮ roll</button>
-        <button type="button" aria-label="Step back" title="Step back" onClick=${() => jump(at - 1)}>◀</button>
+        <button type="button" aria-label="Previous roll" title="Previous roll" onClick=${() => seek(-1, s => s.roll !== null)}>‹ roll</button>
+        <button type="button" aria-label="Step back" title="Step back" onClick=${() => jump(at - 1)}>←</button>
         <button type="button" class="main" onClick=${() => { if (!speed && at + 1 >= steps.length) setAt(0); setSpeed(speed ? 0 : pace) }}>${speed ? 'Pause' : 'Play'}</button>
-        <button type="button" aria-label="Step on" title="Step on" onClick=${() => jump(at + 1)}>▶</button>
-        <button type="button" aria-label="Next roll" title="Next roll" onClick=${() => seek(1, s => s.roll !== null)}>roll ⏭</button>
+        <button type="button" aria-label="Step on" title="Step on" onClick=${() => jump(at + 1)}>→</button>
+        <button type="button" aria-label="Next roll" title="Next roll" onClick=${() => seek(1, s => s.roll !== null)}>roll ›</button>
         ${steps.some(s => s.death) ? html`<button type="button" onClick=${() => { const k = steps.findIndex((s, i) => i > at && s.death); jump(k >= 0 ? k : steps.findIndex(s => s.death)) }}>Next death</button>` : null}
         <label class="visually-hidden" for="pace">Speed</label><select id="pace" value=${pace} onChange=${e => { const p = Number(e.target.value); setPace(p); if (speed) setSpeed(p) }}>${SPEEDS.map(s => html`<option value=${s} selected=${s === pace}>${s}×</option>`)}</select>
         <span class="quiet">${at + 1} of ${steps.length}</span>

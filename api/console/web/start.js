@@ -3,7 +3,7 @@ import { html, useState } from './html.js'
 import { admin, adopt, forget, identities, linkFor, signIn, tokenIn } from './auth.js'
 import { request, systemOf, systems } from './api.js'
 import { lasting } from './device.js'
-import { canSit } from './seat.js'
+import { canSit, seatsOpen } from './seat.js'
 import { uuid } from './subtle.js'
 import { Act, Copy, QR, Trouble, useLoaded, Waiting } from './ui.js'
 import { label, wallDate } from './words.js'
@@ -89,10 +89,9 @@ function Options({ system, values, onChange }) {
   return html`<details class="group"><summary>Options: ${changed ? `${changed} changed` : 'all as the book is usually read'}</summary>
     <p class="hint">They stand for the whole campaign.</p>
     ${value.options.map(o => {
-      const [title, ...rest] = [label(o.name.replace(/^[^.]*\./, ''))]
       const id = 'o-' + o.name
-      return html`<div class="field"><label for=${id}>${title}${rest}</label>
-        ${o.values ? html`<select id=${id} aria-describedby=${id + '-d'} onChange=${e => set(o, e.target.value)}>${o.values.map(v => html`<option value=${v} selected=${v === (values[o.name] ?? o.default)}>${v.replace(/_/g, ' ')}${v === o.default ? ' (usual)' : ''}</option>`)}</select>`
+      return html`<div class="field"><label for=${id}>${label(o.name.replace(/^[^.]*\./, ''))}</label>
+        ${o.values ? html`<select id=${id} aria-describedby=${id + '-d'} onChange=${e => set(o, e.target.value)}>${o.values.map(v => html`<option value=${v} selected=${v === (values[o.name] ?? o.default)}>${{ true: 'yes', false: 'no' }[v] ?? v.replace(/_/g, ' ')}${v === o.default ? ' (usual)' : ''}</option>`)}</select>`
           : html`<input id=${id} type="number" aria-describedby=${id + '-d'} min=${o.min ?? 0} max=${o.max} value=${values[o.name] ?? o.default} onInput=${e => set(o, e.target.value)} />`}
         <p class="hint" id=${id + '-d'}>${o.doc} <span class="quiet">${o.rule}</span></p></div>`
     })}</details>`
@@ -112,12 +111,13 @@ function Begun({ made, name }) {
 /** The first thing a player sees behind their link. */
 export function Join({ store }) {
   const me = store.me
-  const seat = async () => { if (canSit(store)) await store.sit(); location.hash = `#/c/${store.id}/table` }
+  const sits = canSit(store) && seatsOpen(store)
+  const seat = async () => { if (sits) await store.sit(); location.hash = `#/c/${store.id}/table` }
   const characters = [...store.characters.values()].filter(c => c.owner === me.handle)
   return html`<h1>Welcome to ${store.campaign.name}</h1>
     <p class="lead">You are <strong>${me.handle}</strong>, ${me.role === 'gm' ? 'the game master' : me.role}.${characters.length ? ` You play ${characters.map(c => c.name).join(' and ')}.` : ''}</p>
     ${me.role === 'spectator' ? null : html`<section class="card"><h2>What this device does for you</h2>
       <p>It keeps secrets of its own and mixes them into the dice. Then nobody can foresee your rolls, and nobody can choose the dice of the table alone, the host included. Everything this device does for that it does by itself.</p>
       ${lasting ? null : html`<p class="notice">This browser window keeps nothing: when you close it, the device's secrets are gone and you take another seat.</p>`}</section>`}
-    <div class="actions"><${Act} class="main large" work=${seat}>${canSit(store) ? 'Join and take my seat' : 'Join the table'}<//></div>`
+    <div class="actions"><${Act} class="main large" work=${seat}>${sits ? 'Join and take my seat' : 'Join the table'}<//></div>`
 }

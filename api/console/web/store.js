@@ -81,7 +81,7 @@ export class Store {
     })
     this.waiting = unanswered(this.id)
     for (const { command, key } of this.waiting) this.again(command, key)
-    this.seen()
+    this.seen().catch(() => {}) // looked at again with the next record
     this.changed()
   }
 

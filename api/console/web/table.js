@@ -16,7 +16,7 @@ export function Table({ store }) {
   const party = [...store.characters.values()].filter(c => !c.retired)
   const actor = chosen && store.characters.get(chosen)
   const start = (type, preset = {}) => setDoing({ type, preset: { ...(actor ? forActor(type, actor) : {}), ...preset } })
-  return html`<div class="table">
+  return html`<div class="table-page">
     <h1 class="visually-hidden">The table</h1>
     <div class="column">
       <${SessionBar} store=${store} onDo=${start} />
@@ -135,9 +135,9 @@ function Clock({ store, onDo }) {
   return html`<section class="card clock" aria-labelledby="clock"><h2 id="clock" class="visually-hidden">Game time</h2>
     <p class="now"><span class="visually-hidden">Game time: </span>${gameTime(store.clock)}</p>
     ${store.campaign.advancing ? html`<p class="quiet" role="status">Time is passing, until ${gameTime(store.campaign.advancing.to)} …</p>` : null}
-    ${store.may('clock.advance') ? html`<div class="buttons">${steps.map(([seconds, text]) => html`<${Act} work=${pass(seconds)} onDone=${done} label=${`Let ${duration(seconds)} pass`}>${text}<//>`)}
+    ${store.may('clock.advance') ? html`<div class="buttons">${steps.map(([seconds, text]) => html`<${Act} work=${pass(seconds)} onDone=${done} label=${`${text}: let ${duration(seconds)} pass`}>${text}<//>`)}
       <button type="button" onClick=${() => onDo('clock.advance')}>custom</button></div>` : null}
-    ${due.length ? html`<details class="due" open><summary>Next due</summary><ul class="told" tabindex=${due.length > 4 ? 0 : undefined} aria-label="Next due">${due.map(c => html`<li><span class="quiet">${until(c.next_tick.due, store.clock)}</span> ${c.name}, ${c.next_tick.kind} <span class="quiet">(${c.health.rank})</span></li>`)}</ul></details>` : html`<p class="quiet">Nobody has a check ahead.</p>`}
+    ${due.length ? html`<details class="due" open><summary>Next due</summary><ul class="told" tabindex=${due.length > 2 ? 0 : undefined} aria-label="Next due">${due.map(c => html`<li><span class="quiet">${until(c.next_tick.due, store.clock)}</span> ${c.name}, ${c.next_tick.kind} <span class="quiet">(${c.health.rank})</span></li>`)}</ul></details>` : html`<p class="quiet">Nobody has a check ahead.</p>`}
     ${answer ? html`<${Dialog} title="Time has passed" onClose=${() => setAnswer(null)}><${Outcome} store=${store} answer=${answer} onClose=${() => setAnswer(null)} /><//>` : null}
   </section>`
 }

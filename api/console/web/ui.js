@@ -45,6 +45,8 @@ export function Dialog({ title, onClose, children, wide }) {
   useLayoutEffect(() => {
     const dialog = ref.current
     dialog.showModal()
+    // The first field is what one came for; on a phone its keyboard would hide the rest.
+    if (!matchMedia('(pointer: coarse)').matches) dialog.querySelector('form input:not([type=radio]), form select, form textarea')?.focus()
     return () => dialog.close()
   }, [])
   return html`<dialog ref=${ref} class=${wide ? 'wide' : ''} aria-labelledby="dialog-title" onCancel=${e => { e.preventDefault(); onClose() }}
@@ -121,7 +123,7 @@ export function QR({ text, label }) {
   useEffect(() => {
     let gone = false
     import('./qrcode.js').then(({ default: qrcode }) => {
-      if (gone) return
+      if (gone || !canvas.current) return
       const code = qrcode(0, 'M')
       code.addData(text)
       code.make()

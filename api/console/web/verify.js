@@ -428,14 +428,16 @@ class Table {
       case 'roll.voided': return this.rollVoided(data)
       case 'roll.sealed': return this.rollSealed(record, data)
       case 'roll.opened': return this.rollOpened(data)
-      case 'target.sealed': this.seals.set(record.n, { seal: element(data, 'seal'), target: true, open: false }); return
-      case 'target.opened': await this.unseal(data, true); return
+      case 'target.sealed': return this.seal(record, { kind: 'target' })
+      case 'target.opened': await this.unseal(data, 'target'); return
+      case 'ruling.sealed': return this.seal(record, { kind: 'ruling' })
+      case 'ruling.opened': return this.rulingOpened(data)
     }
     if (carriesSeed(data)) this.unknown.set(type, (this.unknown.get(type) ?? 0) + 1)
   }
 
   checkCall(data) {
-    if ('call' in data) expect(this.seals.get(integer(data, 'call', 0))?.target, 'the target was not sealed before the roll')
+    if ('call' in data) expect(this.seals.get(integer(data, 'call', 0))?.kind === 'target', 'the target was not sealed before the roll')
   }
 
   async rollMade(record, data) {
@@ -512,12 +514,14 @@ class Table {
 
   rollSealed(record, data) {
     const lane = this.session(record).lane(data)
-    this.seals.set(record.n, { seal: element(data, 'seal'), session: data.session, lane, i: lane.take(data), open: false })
+    this.seal(record, { kind: 'roll', session: data.session, lane, i: lane.take(data) })
   }
 
-  async unseal(data, target) {
+  seal(record, what) { this.seals.set(record.n, { ...what, seal: element(record.data, 'seal'), open: false }) }
+
+  async unseal(data, kind) {
     const sealed = this.seals.get(integer(data, 'sealed', 0))
-    expect(sealed && Boolean(sealed.target) === target, 'no seal has this number')
+    expect(sealed?.kind === kind, 'no seal has this number')
     expect(!sealed.open, 'opened twice')
     const payload = string(data, 'payload')
     expect(hex(await hmac(unhex(element(data, 'salt')), utf8.encode(payload))) === sealed.seal, 'not what was sealed')
@@ -525,8 +529,13 @@ class Table {
     return [sealed, strictJSON(payload)]
   }
 
+  async rulingOpened(data) {
+    const [, payload] = await this.unseal(data, 'ruling')
+    expect(Object.entries(payload).every(([key, value]) => data[key] === value), 'not the ruling that was sealed')
+  }
+
   async rollOpened(data) {
-    const [sealed, payload] = await this.unseal(data, false)
+    const [sealed, payload] = await this.unseal(data, 'roll')
     const same = payload.session === sealed.session && payload.lane === sealed.lane.name && payload.i === sealed.i
     expect(same, 'not the roll that was sealed')
     await sealed.lane.checkDice(sealed.i, payload, '-')
