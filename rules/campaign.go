@@ -166,7 +166,8 @@ type Known struct {
 type Campaign struct {
 	ID      string
 	Created events.CampaignCreated
-	Keys    LogKeys // that sign its checkpoints
+	Keys    LogKeys  // that sign its checkpoints
+	VKeys   []string // of all its keys so far
 	Options Options
 	Book    *Book
 	Clock   int64  // game seconds
@@ -349,7 +350,7 @@ func (c *Campaign) applyFrom(command, by string, clock int64, e events.Event) er
 // apply changes the state by one fact.
 func (c *Campaign) apply(clock int64, e events.Event) error {
 	c.Clock = max(c.Clock, clock)
-	c.Keys = c.Keys.after(e)
+	c.sign(c.Keys.after(e))
 	switch e := e.(type) {
 	case *events.CampaignCreated:
 		return c.created(e)

@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"tallystick/events"
 	"tallystick/events/merkle"
@@ -29,6 +30,14 @@ func (k LogKeys) after(e events.Event) LogKeys {
 		return LogKeys{VKey: k.VKey}
 	}
 	return k
+}
+
+// sign notes the keys that sign from here on.
+func (c *Campaign) sign(keys LogKeys) {
+	if keys.VKey != c.Keys.VKey {
+		c.VKeys = append(slices.Clip(c.VKeys), keys.VKey)
+	}
+	c.Keys = keys
 }
 
 // KeysAfter are the keys that sign the checkpoint over these facts.

@@ -77,7 +77,7 @@ func (e *entry) continues(head archive.Head) error {
 	if head.Origin == "" {
 		return nil // there is none in this place
 	}
-	if _, err := merkle.Open(head.Signed, e.state.Created.VKey); err != nil {
+	if _, err := merkle.Open(head.Signed, e.state.VKeys...); err != nil {
 		return fmt.Errorf("the checkpoint that is kept over %d records is not signed by this campaign's key: %w", head.Size, err)
 	}
 	root, err := e.tree.RootAt(head.Size)
