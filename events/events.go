@@ -375,6 +375,7 @@ func Core() Registry {
 	}
 	r.Add(fairness())
 	r.Add(disputes())
+	r.Add(keys())
 	return r
 }
 

@@ -20,6 +20,7 @@ type Campaign struct {
 	GM           string            `json:"gm" doc:"handle of the first game master"`
 	Policy       events.Policy     `json:"policy" doc:"fixed when the campaign was created"`
 	VKey         string            `json:"vkey" doc:"verifies the campaign's checkpoints"`
+	Keys         []Key             `json:"keys" doc:"every key so far, from the first record on"`
 	CreatedAt    string            `json:"created_at" doc:"wall clock, UTC"`
 	LastAt       string            `json:"last_at" doc:"wall clock of the last record, UTC"`
 	Clock        int64             `json:"clock" doc:"game time in seconds from the campaign's start"`
@@ -57,9 +58,18 @@ type Participant struct {
 	Name   string `json:"name,omitzero"`
 }
 
+// Key is a key that verifies a campaign's checkpoints, and how it came to be.
+type Key struct {
+	N        int64  `json:"n" doc:"record from which on it does"`
+	VKey     string `json:"vkey"`
+	Lost     string `json:"lost,omitzero" doc:"the ledger was begun anew after a loss: the last checkpoint that was signed before"`
+	Endorsed string `json:"endorsed,omitzero" doc:"the key was rotated: signed note by which the one before names this one"`
+}
+
 // Campaign returns the campaign as a whole.
 func (v *Views) Campaign() Campaign {
 	c := v.campaign
+	c.Keys = append([]Key{}, c.Keys...)
 	c.LastAt, c.Clock, c.AsOf = v.at, v.clock, v.next-1
 	c.Participants = v.Participants()
 	if v.open != nil {
@@ -82,6 +92,7 @@ func (v *Views) created(rec events.Record, e *events.CampaignCreated) {
 	c := &v.campaign
 	c.Name, c.System, c.Edition, c.Options, c.Setting = e.Name, e.System, e.Edition, e.Options, e.Setting
 	c.GM, c.VKey, c.CreatedAt = e.GM, e.VKey, rec.At
+	c.Keys = []Key{{N: rec.N, VKey: e.VKey}}
 	c.Policy = events.Policy{Overrides: "shown"} // where nothing was said
 	if e.Policy != nil {
 		c.Policy = *e.Policy

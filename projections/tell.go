@@ -243,6 +243,10 @@ func (t *Teller) table(e events.Event) string {
 		return fmt.Sprintf("the game master had ruled on record %d: %s (%s)", e.Roll, Printable(e.Outcome), Printable(e.Reason))
 	case *events.CorrectionMade:
 		return fmt.Sprintf("a command is taken back: %s; to be looked at again: %s", Printable(e.Reason), counted(len(e.Questioned), "record"))
+	case *events.LedgerRecovered:
+		return fmt.Sprintf("records from %d on are lost, although they were signed: the ledger is begun anew here", e.Size)
+	case *events.KeyRotated:
+		return "the server signs with a new key from here on; the old one has named it"
 	case *events.NoteAdded:
 		return "note: " + Printable(e.Text)
 	}

@@ -182,6 +182,12 @@ func (v *Views) apply(rec events.Record, e events.Event) {
 		v.created(rec, e)
 	case *events.SettingDefined:
 		v.campaign.Setting = e.Setting
+	case *events.LedgerRecovered:
+		v.campaign.VKey = e.VKey
+		v.campaign.Keys = append(v.campaign.Keys, Key{N: rec.N, VKey: e.VKey, Lost: e.Lost})
+	case *events.KeyRotated:
+		v.campaign.VKey = e.New
+		v.campaign.Keys = append(v.campaign.Keys, Key{N: rec.N, VKey: e.New, Endorsed: e.Endorsed})
 	case *events.ParticipantJoined:
 		v.joined(e)
 	case *events.ParticipantLeft:

@@ -124,7 +124,7 @@ func TestExample(t *testing.T) {
 			{"lane":"system","principal":"system","seating":1,"n":10,"s0":"aa","c0":"-","x0":"-","joint":"cc"},
 			{"lane":"mara","principal":"mara","seating":1,"n":10,"s0":"bb","c0":"-","x0":"-","joint":"cc"}]}`},
 		"rolls": {v.Rolls(0, 0, nil), `{"items":[{"n":8,"clock":0,"by":"mara","command_type":"attack","session":"evening","lane":"mara","source":"ledger","character":"ogre","visibility":"private"}],"next":null}`},
-		"campaign": {v.Campaign(), `{"id":"` + campaign + `","name":"The tally","system":"rpgamix","edition":1,"options":{"rpgamix.round":"3"},"gm":"mara","policy":{"overrides":"shown"},"vkey":"k",
+		"campaign": {v.Campaign(), `{"id":"` + campaign + `","name":"The tally","system":"rpgamix","edition":1,"options":{"rpgamix.round":"3"},"gm":"mara","policy":{"overrides":"shown"},"vkey":"k","keys":[{"n":0,"vkey":"k"}],
 			"created_at":"2026-11-30T19:00:01.000Z","last_at":"2026-11-30T19:00:07.000Z","clock":3,"participants":[{"handle":"mara","role":"gm"}],
 			"counts":{"records":15,"sessions":1,"characters":1,"rolls":1,"typed_in":0,"disputes":0,"unruled":0,"overrides":0,"sealed":0,"corrected":0},"as_of":14}`},
 	} {

@@ -85,6 +85,9 @@ func tell(history History, c *rules.Campaign, stories []*story) (map[string]json
 			return &Unusable{N: recs[0].N, Err: fmt.Errorf("record %d of campaign %s is due", next, c.ID)}
 		}
 		next += int64(len(recs))
+		if recs[0].Cmd.Type == "ledger.recover" && next < c.Next {
+			return nil // nothing of the game, and perhaps in the middle of an advance
+		}
 		if held == nil || recs[0].Cmd.Type != "clock.resume" {
 			if err := deliver(); err != nil {
 				return err

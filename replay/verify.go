@@ -2,12 +2,10 @@ package replay
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -77,6 +75,9 @@ type Verifier struct {
 	first   events.Record // its first
 	length  int           // how many
 	heads   []head        // checkpoints not reached yet, by size
+	waiting []waiting     // checkpoints that no key so far has signed
+	keys    []KeyReport   // of the checkpoints, from the first record on
+	missing []LostReport
 	fitting []CheckpointReport
 	proven  int64    // size of the largest checkpoint that fitted
 	held    *Failure // a checkpoint did not fit: the rules may still name the record
@@ -201,8 +202,11 @@ func (v *Verifier) event(rec events.Record) error {
 			return err
 		}
 	}
-	if dispute, ok := e.(*events.DisputeOpened); ok {
-		return v.evident(rec.N, dispute)
+	switch e := e.(type) {
+	case *events.DisputeOpened:
+		return v.evident(rec.N, e)
+	case *events.LedgerRecovered, *events.KeyRotated:
+		return v.keyed(rec.N, e)
 	}
 	return v.table.event(place{n: rec.N, clock: rec.Clock, by: rec.By, cmd: v.first.Cmd}, e)
 }
@@ -235,12 +239,7 @@ func (v *Verifier) begin(rec events.Record, e *events.CampaignCreated) error {
 	if !ofCampaign(key.Origin, rec.Campaign) {
 		return fmt.Errorf("its key is for the log %s, not for this campaign", key.Origin)
 	}
-	if given := v.evidence.VKey; given != "" && given != e.VKey {
-		return errors.New("the campaign began with another key than the one that was given out")
-	}
-	if given := v.evidence.ServerVKey; given != "" && given != e.VKey {
-		return errors.New("the campaign began with another key than the one in the export")
-	}
+	v.keys = []KeyReport{{VKey: e.VKey}}
 	for _, note := range v.evidence.Kept {
 		if err := v.open(note, false); err != nil {
 			return err
@@ -251,7 +250,9 @@ func (v *Verifier) begin(rec events.Record, e *events.CampaignCreated) error {
 			return err
 		}
 	}
-	slices.SortStableFunc(v.heads, func(a, b head) int { return cmp.Compare(a.Size, b.Size) })
+	if err := v.attribute(); err != nil {
+		return err
+	}
 	v.passed(0)
 	if e.Edition < 1 {
 		return fmt.Errorf("the rules have no edition %d", e.Edition)
@@ -271,18 +272,25 @@ func (v *Verifier) begin(rec events.Record, e *events.CampaignCreated) error {
 // ofCampaign reports whether an origin is that of a campaign's log: the first
 // one, or the k-th that was begun after a loss.
 func ofCampaign(origin, campaign string) bool {
-	_, log, found := strings.Cut(origin, "/campaign/"+campaign)
-	return found && (log == "" || log[0] == '/' && len(log) > 1 && strings.Trim(log[1:], "0123456789") == "")
+	log, err := merkle.ParseOrigin(origin)
+	return err == nil && log.Campaign == campaign
 }
 
-// open reads a checkpoint, which the campaign's key must have signed.
+// open reads a checkpoint, which one of the campaign's keys must have signed.
 func (v *Verifier) open(note Note, server bool) error {
-	signed, err := merkle.Open(note.Text, v.created.VKey)
-	if err != nil {
-		return fmt.Errorf("its key did not sign the checkpoint %s (%w)", note.Name, err)
+	shown, err := merkle.Peek(note.Text)
+	if err == nil && !ofCampaign(shown.Origin, v.table.campaign) {
+		err = fmt.Errorf("it is one of %s", shown.Origin)
 	}
-	v.heads = append(v.heads, head{signed, note.Name, server})
+	if err != nil {
+		return unsigned(note, err)
+	}
+	v.waiting = append(v.waiting, waiting{note: note, shown: shown, server: server})
 	return nil
+}
+
+func unsigned(note Note, err error) error {
+	return fmt.Errorf("its key did not sign the checkpoint %s (%w)", note.Name, err)
 }
 
 // take adds a record that is good by itself to the tree and to its commit.
@@ -302,16 +310,20 @@ func (v *Verifier) take(rec events.Record, line []byte) {
 // passed holds the tree against the checkpoints of its size.
 func (v *Verifier) passed(size int64) {
 	for ; len(v.heads) > 0 && v.heads[0].Size == size; v.heads = v.heads[1:] {
-		h := v.heads[0]
-		switch {
-		case v.held != nil:
-		case h.Root != v.tree.Root():
-			v.held = &Failure{N: v.proven, Through: size - 1,
-				Reason: fmt.Sprintf("the first %d records are not the ones that the checkpoint %s saw", size, h.name)}
-		default:
-			v.proven = size
-			v.fitting = append(v.fitting, CheckpointReport{Name: h.name, Size: size, Kept: !h.server})
-		}
+		v.hold(v.heads[0], v.tree.Root())
+	}
+}
+
+// hold compares a checkpoint with the root of its size.
+func (v *Verifier) hold(h head, root merkle.Hash) {
+	switch {
+	case v.held != nil:
+	case h.Root != root:
+		v.held = &Failure{N: min(v.proven, h.Size-1), Through: h.Size - 1,
+			Reason: fmt.Sprintf("the first %d records are not the ones that the checkpoint %s saw", h.Size, h.name)}
+	default:
+		v.proven = max(v.proven, h.Size)
+		v.fitting = append(v.fitting, CheckpointReport{Name: h.name, Size: h.Size, Kept: !h.server})
 	}
 }
 
@@ -379,6 +391,9 @@ func (v *Verifier) End() (*Report, error) {
 		return nil, f
 	}
 	v.length = 0
+	if err := v.keysHold(); err != nil {
+		return nil, v.fail(&Failure{Reason: err.Error()})
+	}
 	for _, h := range v.heads {
 		return nil, v.fail(v.bad("it is missing: the ledger ends here, and the checkpoint %s saw %d records", h.name, h.Size))
 	}

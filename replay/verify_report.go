@@ -27,6 +27,8 @@ type Report struct {
 	VKey        string             `json:"vkey"`
 	KeyGiven    bool               `json:"key_given"` // the key was given out at the table, not only found in the ledger
 	Checkpoints []CheckpointReport `json:"checkpoints"`
+	Keys        []KeyReport        `json:"keys"`
+	Lost        []LostReport       `json:"lost"`    // checkpoints over records that are missing, as the ledger says itself
 	Covered     int64              `json:"covered"` // records under a checkpoint that somebody kept
 	Rolls       RollCounts         `json:"rolls"`
 	Lanes       []LaneReport       `json:"lanes"`
@@ -95,7 +97,7 @@ func (v *Verifier) report() *Report {
 		Records: v.tree.Size(), Root: v.tree.Root(), VKey: v.created.VKey, KeyGiven: v.evidence.VKey != "",
 		Checkpoints: append([]CheckpointReport{}, v.fitting...), Rolls: v.table.counts, Lanes: []LaneReport{}, Unread: v.table.unread,
 	}
-	r.Commands = v.decided
+	r.Commands, r.Keys, r.Lost = v.decided, v.keys, append([]LostReport{}, v.missing...)
 	switch {
 	case v.replayer != nil:
 		r.Rules = RulesSame
@@ -180,6 +182,7 @@ func (r *Report) Notes() []string {
 	if !r.KeyGiven {
 		note("the key comes from the ledger itself: compare it with the one that was given out at the table")
 	}
+	notes = append(notes, r.keyNotes()...)
 	if r.Rules == RulesMissing {
 		note("edition %d of the rule system %q is not on board: whether the rules were kept is not known", r.Edition, r.System)
 	}

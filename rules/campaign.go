@@ -128,6 +128,7 @@ type Session struct {
 	LastWitness     string // lane that was asked last
 	Rolls, TypedIn  int
 	Voided, Passed  int
+	Lost            bool // records of it are missing: its dice may have been seen
 }
 
 // lane returns the index of the lane a principal rolls on now, or -1.
@@ -165,6 +166,8 @@ type Known struct {
 type Campaign struct {
 	ID      string
 	Created events.CampaignCreated
+	Keys    LogKeys  // that sign its checkpoints
+	VKeys   []string // of all its keys so far
 	Options Options
 	Book    *Book
 	Clock   int64  // game seconds
@@ -316,7 +319,7 @@ func (c *Campaign) remember(cmd events.Cmd, by string, first, last int64) {
 		}
 	}
 	c.known[cmd.ID] = Known{By: by, First: first, Last: last, Type: c.typeName(cmd.Type), fingerprint: fingerprint(cmd)}
-	if c.Pending != nil {
+	if c.Pending != nil && cmd.Type != recoverType {
 		p := *c.Pending
 		p.Command = cmp.Or(p.Command, cmd.ID)
 		p.Parts++
@@ -347,6 +350,7 @@ func (c *Campaign) applyFrom(command, by string, clock int64, e events.Event) er
 // apply changes the state by one fact.
 func (c *Campaign) apply(clock int64, e events.Event) error {
 	c.Clock = max(c.Clock, clock)
+	c.sign(c.Keys.after(e))
 	switch e := e.(type) {
 	case *events.CampaignCreated:
 		return c.created(e)
@@ -375,6 +379,8 @@ func (c *Campaign) apply(clock int64, e events.Event) error {
 		c.seal(Sealed{Session: e.Session, Seal: e.Seal, Ruling: true})
 	case *events.RulingOpened:
 		c.unseal(e.Sealed)
+	case *events.LedgerRecovered:
+		c.lost()
 	case *events.DisputeRuled:
 		return c.ruled(e)
 	case *events.CorrectionMade:

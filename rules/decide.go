@@ -43,7 +43,7 @@ func (c *Campaign) ready(cmd Command) (CommandSpec, any, error) {
 	if err := c.authorise(spec, cmd, data); err != nil {
 		return spec, nil, err
 	}
-	if c.Pending != nil && spec.Type != resumeType {
+	if c.Pending != nil && spec.Type != resumeType && spec.Type != recoverType {
 		return spec, nil, &PendingError{Command: c.Pending.Command}
 	}
 	return spec, data, nil

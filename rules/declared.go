@@ -136,6 +136,9 @@ func declareRoll(t *Turn, d *RollDeclare) error {
 	if s == nil {
 		return Reject("no_session", "", "dice are thrown only inside a session: open one first (session.open)")
 	}
+	if err := t.unforeseen(); err != nil {
+		return err
+	}
 	if s.Declared != nil {
 		return Reject("declared_roll_open", "", "a declared roll is still open: resolve it or take it back first")
 	}

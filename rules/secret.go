@@ -141,6 +141,9 @@ func sealRoll(t *Turn, d *RollSeal) error {
 	if t.c.Session == nil {
 		return Reject("no_session", "", "dice are thrown only inside a session: open one first (session.open)")
 	}
+	if err := t.unforeseen(); err != nil {
+		return err
+	}
 	k := t.c.Session.lane(SecretLane)
 	if k < 0 {
 		return Reject("no_seat", "", "the seats of this session are not sealed yet")

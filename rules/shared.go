@@ -46,6 +46,8 @@ func shared() []CommandSpec {
 		Spec("roll", "Roll dice", "Throws dice in free notation, such as 3d6kh2+1.", OwnCharacters, roll),
 		Spec("clock.advance", "Advance the clock", "Lets game time pass; what falls due is decided on the way.", GMOnly, advance),
 		Spec(resumeType, "Go on with an advance", "Continues an advance of the clock that takes more than one commit.", Program, resume),
+		Spec(recoverType, "Begin the ledger anew", "After a loss that cannot be healed: what is left goes on as a new log, and the record names what is missing.", Program, recoverLedger),
+		Spec("key.rotate", "Rotate the signing key", "Puts another signing key in the place of the one before, which names it.", Program, rotateKey),
 		Spec(disputeType, "Open a dispute", "Puts a record into question: a roll, a wound, a check that fell due. The evidence is frozen with it, and nobody can erase it.", Table, openDispute),
 		Spec("dispute.rule", "Rule on a dispute", "The game master's ruling, with a reason. It stands beside the dispute and beside other rulings on it.", GMOnly, ruleDispute),
 		Spec(rulingType, "Override an outcome", "The game master's own word on a roll, under the policy that the campaign was created with. The dice stay what they are.", GMOnly, makeRuling),

@@ -285,6 +285,9 @@ func (t *Turn) faceByHand(d die) (int, error) {
 // beginRoll takes the next link of the principal's lane.
 func (t *Turn) beginRoll() error {
 	s := &t.scope
+	if err := t.unforeseen(); err != nil {
+		return err
+	}
 	k := t.c.Session.lane(s.principal)
 	if k < 0 {
 		return Reject("no_seat", "", "%s has no seat in this session: take one first (seat.take), or let the seats be sealed", s.principal)

@@ -27,7 +27,7 @@ type entry struct {
 	mu      sync.Mutex // guards everything below
 	state   *rules.Campaign
 	tree    merkle.Tree
-	signer  *merkle.Signer
+	signing signing
 	chains  *chains
 	seq     uint64 // of the last commit
 	commits []place
@@ -53,7 +53,7 @@ func (l *Ledger) fresh(campaign string) (*entry, error) {
 func (l *Ledger) reset(e *entry) {
 	l.account(-int(e.tree.Size()))
 	e.state = rules.NewCampaign(e.campaign, l.cfg.Library)
-	e.tree, e.seq, e.commits, e.signer, e.stale = merkle.Tree{}, 0, nil, nil, false
+	e.tree, e.seq, e.commits, e.signing, e.stale = merkle.Tree{}, 0, nil, signing{}, false
 	e.chains = newChains(e.keys.Master, e.campaign)
 	e.chains.history = l.history(e.campaign)
 }
@@ -71,7 +71,9 @@ func (l *Ledger) load(ctx context.Context, campaign string) (*entry, error) {
 		err = ErrUnknownCampaign
 	}
 	if err == nil {
-		err = l.checkHead(ctx, e)
+		if err = l.checkHead(ctx, e); l.mayRecover(e, err) {
+			err = l.recover(ctx, e)
+		}
 		l.colour(e.campaign, err)
 	}
 	if err != nil {
@@ -229,30 +231,29 @@ func (e *entry) read(ctx context.Context, j journal.Journal, from int64, each fu
 	return err
 }
 
-// sign makes the checkpoint over the first size records. key is the one that
-// the campaign was opened with.
-func (e *entry) sign(key string, size int64) ([]byte, error) {
-	if e.signer == nil {
-		signer, err := signerOf(e.campaign, key, e.keys.Signing)
-		if err != nil {
-			return nil, err
-		}
-		if signer == nil {
-			return e.brought(key, size)
-		}
-		e.signer = signer
+// sign makes the checkpoint over the first size records.
+func (e *entry) sign(keys rules.LogKeys, size int64) ([]byte, error) {
+	s, err := e.signers(keys)
+	if err != nil {
+		return nil, err
+	}
+	if s.now == nil {
+		return e.brought(keys.VKey, size)
 	}
 	root, err := e.tree.RootAt(size)
 	if err != nil {
 		return nil, err
 	}
-	return e.signer.Sign(size, root)
+	if s.former != nil {
+		return s.now.Sign(size, root, s.former)
+	}
+	return s.now.Sign(size, root)
 }
 
 // receipt proves record n under a checkpoint over the first size records, and
 // gives that as well.
-func (e *entry) receipt(key string, n, size int64) (receipt, checkpoint []byte, err error) {
-	checkpoint, err = e.sign(key, size)
+func (e *entry) receipt(keys rules.LogKeys, n, size int64) (receipt, checkpoint []byte, err error) {
+	checkpoint, err = e.sign(keys, size)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"tallystick/events"
 	"tallystick/events/journal"
@@ -55,7 +54,7 @@ func (l *Ledger) Import(ctx context.Context, b Bundle) (Imported, error) {
 	if err != nil {
 		return Imported{}, err
 	}
-	own, err := l.owns(report.Campaign, report.VKey)
+	own, err := l.owns(report.Campaign, report.Keys[len(report.Keys)-1].VKey)
 	if err != nil {
 		return Imported{}, err
 	}
@@ -171,42 +170,20 @@ func (l *Ledger) adopt(ctx context.Context, e *entry, here int64, payload []byte
 // owns reports whether a campaign's checkpoints are signed with the key of this
 // server.
 func (l *Ledger) owns(campaign, key string) (bool, error) {
-	signer, err := signerOf(campaign, key, l.cfg.Keys.Signing)
+	signer, err := signerOf(campaign, key, l.cfg.Keys)
 	return signer != nil, err
-}
-
-// signerOf is what signs the checkpoints of a campaign, nil when its key is
-// another server's.
-func signerOf(campaign, key string, seed []byte) (*merkle.Signer, error) {
-	vkey, err := merkle.ParseVKey(key)
-	if err != nil {
-		return nil, err
-	}
-	server, ok := strings.CutSuffix(vkey.Origin, "/campaign/"+campaign)
-	if !ok {
-		return nil, nil // a log that was begun after a loss
-	}
-	signer, err := merkle.NewSigner(server, campaign, seed)
-	if err != nil || signer.VKey() != key {
-		return nil, err
-	}
-	return signer, nil
 }
 
 // writable refuses commands to a campaign of another server.
 func (l *Ledger) writable(e *entry) error {
-	if e.state.Next == 0 || e.signer != nil {
+	if e.state.Next == 0 {
 		return nil
 	}
-	signer, err := signerOf(e.campaign, e.state.Created.VKey, e.keys.Signing)
-	if err != nil {
-		return err
+	s, err := e.signers(e.state.Keys)
+	if err == nil && s.now == nil {
+		err = ErrForeign
 	}
-	if signer == nil {
-		return ErrForeign
-	}
-	e.signer = signer
-	return nil
+	return err
 }
 
 // brought is the checkpoint that came with an imported campaign, if it covers

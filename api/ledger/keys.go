@@ -18,12 +18,14 @@ import (
 type Keys struct {
 	Master  []byte // the dice chains grow from it
 	Signing []byte // Ed25519 seed of the checkpoints' signature
+	Former  []byte // the one before while keys are being rotated, else nil
 }
 
 // Names of the files a data folder keeps its secrets in, each of mode 0600.
 const (
 	MasterFile  = "master.key"
 	SigningFile = "signing.key"
+	FormerFile  = "signing.key.old"
 	AdminFile   = "admin.token"
 )
 
@@ -35,8 +37,92 @@ func LoadKeys(dir string, newLedger bool) (Keys, error) {
 	if err != nil {
 		return Keys{}, err
 	}
+	former, err := readKey(filepath.Join(dir, FormerFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Keys{}, err
+	}
+	if former != nil {
+		if err := finishRotateKey(dir); err != nil {
+			return Keys{}, err
+		}
+	}
 	signing, err := loadSecret(filepath.Join(dir, SigningFile), newLedger)
-	return Keys{Master: master, Signing: signing}, err
+	return Keys{Master: master, Signing: signing, Former: former}, err
+}
+
+// ErrRotating: a rotation of the signing key is under way; ErrNotRotating:
+// none is.
+var (
+	ErrRotating    = errors.New("a key rotation is under way: the key before is still there")
+	ErrNotRotating = errors.New("no key rotation is under way")
+)
+
+// nextFile has the new key until the one before is out of its way.
+const nextFile = "signing.key.next"
+
+// RotateKey makes a new signing key for a data folder that nobody serves, and
+// keeps the one before beside it. A stop in between is completed by the next
+// LoadKeys.
+func RotateKey(dir string) error {
+	signing, former := filepath.Join(dir, SigningFile), filepath.Join(dir, FormerFile)
+	if _, err := os.Lstat(former); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = ErrRotating
+		}
+		return err
+	}
+	if _, err := readKey(signing); err != nil {
+		return err
+	}
+	if _, err := loadSecret(filepath.Join(dir, nextFile), true); err != nil {
+		return err
+	}
+	if err := os.Rename(signing, former); err != nil {
+		return err
+	}
+	if err := syncFolder(dir); err != nil {
+		return err
+	}
+	return finishRotateKey(dir)
+}
+
+// finishRotateKey puts the new key in its place, unless that was done.
+func finishRotateKey(dir string) error {
+	err := os.Rename(filepath.Join(dir, nextFile), filepath.Join(dir, SigningFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return syncFolder(dir)
+}
+
+// DestroyFormer overwrites and removes the key before. What a backup or the
+// disk itself keeps of it is out of its reach.
+func DestroyFormer(dir string) error {
+	path := filepath.Join(dir, FormerFile)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		_, err = f.WriteAt(make([]byte, info.Size()), 0)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Remove(path)
+	}
+	if err == nil {
+		err = syncFolder(dir)
+	}
+	return err
 }
 
 func loadSecret(path string, mayMake bool) ([]byte, error) {
@@ -51,6 +137,18 @@ func loadSecret(path string, mayMake bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseKey(path, text)
+}
+
+func readKey(path string) ([]byte, error) {
+	text, err := readSecret(path)
+	if err != nil {
+		return nil, err
+	}
+	return parseKey(path, text)
+}
+
+func parseKey(path, text string) ([]byte, error) {
 	digits, _, _ := strings.Cut(text, " ")
 	b, err := hex.DecodeString(digits)
 	if err != nil || len(b) != 32 || sealKeyText(b) != text {

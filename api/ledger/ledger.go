@@ -72,9 +72,12 @@ type Config struct {
 	Committed func(journal.Commit)
 	Archive   *archive.Archive // the second copy; nil: none
 	Heads     *archive.Heads   // where the last checkpoints are kept; nil: nowhere
-	Log       *slog.Logger
-	Now       func() time.Time // wall clock; nil: time.Now
-	Budget    int              // records in memory; 0: DefaultBudget
+	// Recover names campaigns whose loss the host has accepted, and how many
+	// records each was left with: their ledgers are begun anew. Nil: none.
+	Recover map[string]int64
+	Log     *slog.Logger
+	Now     func() time.Time // wall clock; nil: time.Now
+	Budget  int              // records in memory; 0: DefaultBudget
 }
 
 // Ledger executes the commands of all campaigns. Its methods may be called by
@@ -155,6 +158,9 @@ func (l *Ledger) run(ctx context.Context, campaign string, cmd rules.Command, ex
 	if err := l.writable(e); err != nil {
 		return Answer{}, err
 	}
+	if err := l.rotate(e); err != nil {
+		return Answer{}, err
+	}
 	return execute(ctx, e, cmd)
 }
 
@@ -181,10 +187,10 @@ func (l *Ledger) Create(ctx context.Context, campaign string, d rules.CampaignCr
 		return Answer{}, err
 	}
 	defer l.release(e)
-	// The edition is part of the command: a campaign keeps the one it opened
+	// Edition and key are part of the command: a campaign keeps those it opened
 	// with, also when its creation is repeated on a newer program.
 	if e.state.Book != nil {
-		d.Edition = e.state.Created.Edition
+		d.Edition, d.VKey = e.state.Created.Edition, e.state.Created.VKey
 	} else if newest, err := l.cfg.Library.Find(d.System, 0); err == nil {
 		d.Edition = newest.Edition()
 	}
@@ -331,12 +337,12 @@ func (l *Ledger) commit(e *entry, cmd rules.Command) (Answer, error) {
 	for _, line := range lines {
 		e.tree.Append(line)
 	}
-	vkey := vkeyOf(e.state, facts)
+	keys := e.state.KeysAfter(facts)
 	var checkpoint []byte
 	signed := make(chan error, 1)
 	go func() {
 		var err error
-		a.Receipt, checkpoint, err = e.receipt(vkey, a.First, a.Last+1)
+		a.Receipt, checkpoint, err = e.receipt(keys, a.First, a.Last+1)
 		signed <- err
 	}()
 	seq, err := l.append(journal.Entry{Campaign: e.campaign, ID: cmd.ID, Expected: e.seq, Payload: payload})
@@ -369,22 +375,13 @@ func (l *Ledger) append(entry journal.Entry) (uint64, error) {
 	return l.cfg.Journal.Append(ctx, entry)
 }
 
-// vkeyOf is the key a campaign's checkpoints are verified with, also while its
-// first record is being made.
-func vkeyOf(c *rules.Campaign, facts []events.Fact) string {
-	if created, ok := facts[0].Event.(*events.CampaignCreated); ok {
-		return created.VKey
-	}
-	return c.Created.VKey
-}
-
 // stamp is the wall clock, never earlier than the record before.
 func (l *Ledger) stamp(last string) string {
 	return max(l.cfg.Now().UTC().Format(events.TimeFormat), last)
 }
 
 // recorded is the answer to a command that was executed before, read from the
-// journal. It is the same however often it is asked for.
+// journal. Its records are the same however often it is asked for.
 func (l *Ledger) recorded(ctx context.Context, e *entry, id string) (Answer, error) {
 	known, _ := e.state.Known(id)
 	var lines [][]byte
@@ -398,6 +395,6 @@ func (l *Ledger) recorded(ctx context.Context, e *entry, id string) (Answer, err
 	if err != nil {
 		return Answer{}, err
 	}
-	receipt, _, err := e.receipt(e.state.Created.VKey, known.First, known.Last+1)
+	receipt, _, err := e.receipt(e.state.Keys, known.First, known.Last+1)
 	return Answer{Command: id, First: known.First, Last: known.Last, Records: lines, Receipt: receipt, Repeated: true}, err
 }

@@ -38,7 +38,7 @@ func (l *Ledger) Checkpoint(ctx context.Context, campaign string, size int64) (c
 		if size < 0 || size > e.tree.Size() {
 			return &rules.Invalid{Field: "size", Reason: fmt.Sprintf("is %d: the ledger has %d records", size, e.tree.Size())}
 		}
-		checkpoint, err = e.sign(e.state.Created.VKey, size)
+		checkpoint, err = e.sign(e.state.Keys, size)
 		return err
 	})
 	return checkpoint, err
@@ -54,7 +54,7 @@ func (l *Ledger) Receipt(ctx context.Context, campaign string, n, size int64) (r
 		if n < 0 || n >= size || size > e.tree.Size() {
 			return &rules.Invalid{Field: "n", Reason: fmt.Sprintf("is %d: it must be below size %d, and the ledger has %d records", n, size, e.tree.Size())}
 		}
-		receipt, _, err = e.receipt(e.state.Created.VKey, n, size)
+		receipt, _, err = e.receipt(e.state.Keys, n, size)
 		return err
 	})
 	return receipt, err
@@ -73,7 +73,7 @@ func (l *Ledger) Consistency(ctx context.Context, campaign string, from, to int6
 		if proof, err = e.tree.Consistency(from, to); err != nil {
 			return err
 		}
-		checkpoint, err = e.sign(e.state.Created.VKey, to)
+		checkpoint, err = e.sign(e.state.Keys, to)
 		return err
 	})
 	return proof, checkpoint, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"tallystick/events/archive"
 	"tallystick/events/journal"
@@ -20,11 +21,12 @@ func (l *Ledger) second(ctx context.Context, e *entry, c journal.Commit, checkpo
 			return fmt.Errorf("campaign %s: stored, but not copied: %w", e.campaign, err)
 		}
 	}
-	if l.cfg.Heads == nil || e.signer == nil {
+	if l.cfg.Heads == nil || e.signing.now == nil {
 		return nil // an imported campaign is signed by the server it came from
 	}
-	head := archive.Head{Signed: checkpoint, Checkpoint: merkle.Checkpoint{Origin: e.signer.Origin(), Size: e.tree.Size(), Root: e.tree.Root()}}
-	err := l.cfg.Heads.Put(ctx, e.campaign, head, func(from int64) ([]merkle.Hash, error) { return e.tree.Consistency(from, head.Size) })
+	origin := e.signing.now.Origin()
+	head := archive.Head{Signed: checkpoint, Checkpoint: merkle.Checkpoint{Origin: origin, Size: e.tree.Size(), Root: e.tree.Root()}}
+	err := l.cfg.Heads.Put(ctx, logName(origin, e.campaign), head, func(from int64) ([]merkle.Hash, error) { return e.tree.Consistency(from, head.Size) })
 	switch {
 	case errors.Is(err, merkle.ErrFork):
 		err = &RedError{Campaign: e.campaign, Err: err}
@@ -43,7 +45,7 @@ func (l *Ledger) checkHead(ctx context.Context, e *entry) error {
 	if l.cfg.Heads == nil {
 		return nil
 	}
-	kept, err := l.cfg.Heads.Get(ctx, e.campaign)
+	kept, err := l.cfg.Heads.Get(ctx, e.log())
 	switch {
 	case errors.Is(err, journal.ErrNotFound):
 		return nil
@@ -59,7 +61,7 @@ func (l *Ledger) checkHead(ctx context.Context, e *entry) error {
 		}
 	}
 	if kept.Size > e.tree.Size() {
-		return &RedError{Campaign: e.campaign, Err: fmt.Errorf("records %d to %d are missing: the last signed checkpoint covers %d records, the ledger has %d", e.tree.Size(), kept.Size-1, kept.Size, e.tree.Size())}
+		return &RedError{Campaign: e.campaign, Err: &missingError{has: e.tree.Size(), signed: kept.Size}}
 	}
 	for _, head := range []archive.Head{kept.File, kept.Bucket} {
 		if err := e.continues(head); err != nil {
@@ -75,7 +77,7 @@ func (e *entry) continues(head archive.Head) error {
 	if head.Origin == "" {
 		return nil // there is none in this place
 	}
-	if _, err := merkle.Open(head.Signed, e.state.Created.VKey); err != nil {
+	if _, err := merkle.Open(head.Signed, e.state.VKeys...); err != nil {
 		return fmt.Errorf("the checkpoint that is kept over %d records is not signed by this campaign's key: %w", head.Size, err)
 	}
 	root, err := e.tree.RootAt(head.Size)
@@ -116,7 +118,8 @@ func (l *Ledger) Inspect(ctx context.Context) error {
 		return err
 	}
 	for _, log := range logs {
-		if err := l.inspect(ctx, log); err != nil {
+		campaign, _, _ := strings.Cut(log, "/") // "<id>/2" is the ledger begun anew
+		if err := l.inspect(ctx, campaign); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,7 +133,8 @@ func export(ctx context.Context, c *client, campaign, dir string) (records int64
 	return records, os.WriteFile(filepath.Join(dir, vkeyFile), []byte(vkey+"\n"), 0o644)
 }
 
-// copyLedger copies records and finds the verification key in the first.
+// copyLedger copies records and finds the key that verifies checkpoints over
+// them: that of the first record, or one that came later.
 func copyLedger(out io.Writer, in io.Reader) (vkey string, records int64, err error) {
 	lines := bufio.NewReaderSize(in, 128<<10)
 	for {
@@ -142,11 +145,11 @@ func copyLedger(out io.Writer, in io.Reader) (vkey string, records int64, err er
 		if err != nil {
 			return "", records, fmt.Errorf("the ledger breaks off after %d records: %w", records, err)
 		}
-		if records == 0 {
-			if vkey, err = firstKey(line[:len(line)-1]); err != nil {
-				return "", 0, err
-			}
+		key, err := keyIn(line[:len(line)-1], records)
+		if err != nil {
+			return "", records, err
 		}
+		vkey = cmp.Or(key, vkey)
 		if _, err := out.Write(line); err != nil {
 			return "", records, err
 		}
@@ -158,18 +161,27 @@ func copyLedger(out io.Writer, in io.Reader) (vkey string, records int64, err er
 	return vkey, records, nil
 }
 
-func firstKey(line []byte) (string, error) {
+// keyIn gives the key that verifies checkpoints from record n on, where the
+// record says so, else an empty text.
+func keyIn(line []byte, n int64) (string, error) {
+	if n > 0 && !bytes.Contains(line, []byte(`"type":"key.rotated"`)) && !bytes.Contains(line, []byte(`"type":"ledger.recovered"`)) {
+		return "", nil
+	}
 	rec, err := events.Parse(line)
 	if err != nil {
 		return "", err
 	}
-	e, err := events.Core().Decode(rec)
-	if err != nil {
-		return "", err
+	e, err := core.Decode(rec)
+	switch e := e.(type) {
+	case *events.CampaignCreated:
+		return e.VKey, nil
+	case *events.KeyRotated:
+		return e.New, nil
+	case *events.LedgerRecovered:
+		return e.VKey, nil
 	}
-	created, ok := e.(*events.CampaignCreated)
-	if !ok {
+	if n == 0 {
 		return "", fmt.Errorf("the first record is %s, not campaign.created", rec.Type)
 	}
-	return created.VKey, nil
+	return "", nil // somebody wrote about such an event: the record is another one
 }

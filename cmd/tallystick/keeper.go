@@ -14,8 +14,10 @@ import (
 // keeper holds the newest checkpoint of a campaign that its owner has seen, and
 // holds every answer against it.
 type keeper struct {
-	VKey       string `json:"vkey"`       // from the campaign's first record, trusted when first seen
+	VKey       string `json:"vkey"`       // from the campaign's records, trusted when first seen
 	Checkpoint string `json:"checkpoint"` // newest one that was seen
+	// Before are the newest ones of ledgers that ended in a loss.
+	Before []string `json:"before,omitzero"`
 }
 
 // The two ways in which a ledger can betray who keeps a checkpoint.

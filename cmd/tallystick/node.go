@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -90,6 +91,9 @@ func (cfg nodeConfig) journalDir() string { return filepath.Join(cfg.Dir, "journ
 func (cfg nodeConfig) archiveDir() string { return filepath.Join(cfg.Dir, "archive") }
 func (cfg nodeConfig) headsFile() string  { return filepath.Join(cfg.Dir, "checkpoints") }
 
+// acceptedFile is the note of restore about losses that the host has accepted.
+func (cfg nodeConfig) acceptedFile() string { return filepath.Join(cfg.Dir, "accepted-losses") }
+
 // openSecond opens the copy of the ledger that the store's server never opens,
 // and what keeps the last signed checkpoints.
 func (n *node) openSecond(ctx context.Context, cfg nodeConfig) error {
@@ -121,8 +125,9 @@ func (n *node) problems() []string {
 }
 
 // inspect looks at the checkpoints' file and at every campaign, behind the
-// start.
-func (n *node) inspect(ctx context.Context, log *slog.Logger) {
+// start. The ledgers that are to be begun anew have been by its end: then the
+// note about them is done.
+func (n *node) inspect(ctx context.Context, cfg nodeConfig) {
 	damage, err := n.heads.Damage(ctx)
 	if err != nil {
 		return // the program is stopping
@@ -132,8 +137,17 @@ func (n *node) inspect(ctx context.Context, log *slog.Logger) {
 		lines = append(lines, "damage among the checkpoints: "+d.String())
 	}
 	n.damaged.Store(&lines)
-	if err := n.ledger.Inspect(ctx); err != nil && ctx.Err() == nil {
-		log.Error("inspection of the ledger", "error", err)
+	err = n.ledger.Inspect(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if err == nil {
+		if err = os.Remove(cfg.acceptedFile()); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
+		cfg.Log.Error("inspection of the ledger", "error", err)
 	}
 }
 
@@ -164,9 +178,13 @@ func (n *node) open(cfg nodeConfig) error {
 	if err := n.openSecond(following, cfg); err != nil {
 		return err
 	}
+	left, err := readAccepted(cfg.acceptedFile())
+	if err != nil {
+		return err
+	}
 	n.ledger, err = ledger.New(following, ledger.Config{
 		Journal: n.journal, Library: library(), Keys: keys, Server: cfg.Server,
-		Committed: hub.Notify, Archive: n.archive, Heads: n.heads, Log: cfg.Log,
+		Committed: hub.Notify, Archive: n.archive, Heads: n.heads, Recover: left, Log: cfg.Log,
 	})
 	if err != nil {
 		return err
@@ -178,7 +196,7 @@ func (n *node) open(cfg nodeConfig) error {
 	if err != nil {
 		return err
 	}
-	go n.inspect(following, cfg.Log)
+	go n.inspect(following, cfg)
 	return nil
 }
 

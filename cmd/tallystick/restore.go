@@ -25,8 +25,10 @@ The damaged one is kept under another name. Stop the server first.
 If something is in neither, or the two contradict each other, restore refuses
 and names the campaign and its records: nothing is changed then. With
 --accept-loss the other campaigns are healed all the same, and the named ones up
-to where they are whole; their signed checkpoints still cover what is lost, so
-they stay read-only.`,
+to where they are whole. At the next start their ledgers are begun anew: a record
+says what is missing, with the last checkpoint that was signed over it, and from
+there on checkpoints are signed under another name. Everybody who has seen the
+lost records is told. Use it only when no backup has what is lost.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log, err := logger(cmd.ErrOrStderr(), "text")
@@ -48,6 +50,12 @@ they stay read-only.`,
 			if err != nil {
 				return &codeError{exitUnusable, err}
 			}
+			if err := accepted(cfg.acceptedFile(), done.Losses); err != nil {
+				return fmt.Errorf("note which losses were accepted: restore again (%w)", err)
+			}
+			for _, loss := range done.Losses {
+				fmt.Fprintln(out, goesOn(loss))
+			}
 			fmt.Fprintf(out, "%d commits of %d campaigns are in the ledger, %d of them put back\n", done.Commits, done.Campaigns, done.Healed)
 			for _, kept := range done.Kept {
 				fmt.Fprintf(out, "the damaged folder is kept as %s\n", filepath.Clean(kept))
@@ -58,4 +66,15 @@ they stay read-only.`,
 	cmd.Flags().StringVar(&cfg.Dir, "data", "data", "folder of the ledger")
 	cmd.Flags().BoolVar(&lossy, "accept-loss", false, "heal what can be healed although something is lost")
 	return cmd
+}
+
+// goesOn says what becomes of a campaign that could not be healed.
+func goesOn(loss archive.Finding) string {
+	switch {
+	case loss.Kind != archive.Short:
+		return fmt.Sprintf("campaign %s goes on as far as it is whole and fits its last signed checkpoint", loss.Campaign)
+	case loss.N == 0:
+		return fmt.Sprintf("campaign %s: nothing is left of it", loss.Campaign)
+	}
+	return fmt.Sprintf("campaign %s: %d records are left; its ledger is begun anew at the next start", loss.Campaign, loss.N)
 }

@@ -100,7 +100,7 @@ func takeSeat(ctx context.Context, c *client, campaign, path string, n int) (*se
 	if err != nil {
 		return nil, err
 	}
-	if s.VKey, err = firstVKey(ctx, c, campaign); err != nil {
+	if s.VKey, err = currentVKey(ctx, c, campaign); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -135,17 +135,14 @@ func takeSeat(ctx context.Context, c *client, campaign, path string, n int) (*se
 	return s, s.save()
 }
 
-func firstVKey(ctx context.Context, c *client, campaign string) (string, error) {
+func currentVKey(ctx context.Context, c *client, campaign string) (string, error) {
 	in, err := c.stream(ctx, "/v1/campaigns/"+campaign+"/ledger")
 	if err != nil {
 		return "", err
 	}
 	defer in.Close()
-	line, err := bufio.NewReader(in).ReadBytes('\n')
-	if err != nil {
-		return "", err
-	}
-	return firstKey(line[:len(line)-1])
+	vkey, _, err := copyLedger(io.Discard, in)
+	return vkey, err
 }
 
 // save writes the file anew beside itself, syncs, and renames.
@@ -185,7 +182,7 @@ func loadSeat(path string) (*seatFile, error) {
 func seatWatchCommand() *cobra.Command {
 	var remote remoteFlags
 	var path string
-	var once bool
+	var once, anew bool
 	cmd := &cobra.Command{
 		Use: "watch", Short: "Give your part of the joint seed, and witness declared rolls, when asked", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -197,6 +194,9 @@ func seatWatchCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := s.follow(cmd.Context(), c, cmd.ErrOrStderr(), anew); err != nil {
+				return err
+			}
 			w := &watcher{seat: s, client: c, out: cmd.OutOrStdout()}
 			return w.follow(cmd.Context(), once)
 		},
@@ -204,6 +204,7 @@ func seatWatchCommand() *cobra.Command {
 	remote.add(cmd)
 	cmd.Flags().StringVar(&path, "seat", "", "file with the chains")
 	cmd.Flags().BoolVar(&once, "once", false, "stop when the seats are sealed")
+	acceptNewLog(cmd, &anew)
 	if err := cmd.MarkFlagRequired("seat"); err != nil {
 		panic(err)
 	}
@@ -288,7 +289,7 @@ func (w *watcher) record(line []byte) (act func(context.Context) error, sealed b
 			return func(ctx context.Context) error { return w.reveal(ctx, rec.N, e.Ask[i].M) }, false, nil
 		}
 	case *events.SeatRevealed:
-		if e.Lane == w.seat.Lane {
+		if e.Session == w.seat.Session && e.Lane == w.seat.Lane {
 			w.answered = append(w.answered, fmt.Sprint("x", e.M))
 		}
 	case *events.RollDeclared:
@@ -385,7 +386,7 @@ func (w *watcher) witness(ctx context.Context, declared int64, m int, purpose st
 func rollCommand() *cobra.Command {
 	var remote remoteFlags
 	var path, purpose string
-	var asJSON bool
+	var asJSON, anew bool
 	cmd := &cobra.Command{
 		Use:   "roll CAMPAIGN EXPRESSION",
 		Short: "Roll dice in a running session, with your own chains if you hold them",
@@ -397,7 +398,7 @@ func rollCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a, err := rollDice(cmd.Context(), c, args[0], args[1], purpose, path)
+			a, err := rollDice(cmd, c, args[0], args[1], purpose, path, anew)
 			if err != nil {
 				return err
 			}
@@ -411,13 +412,15 @@ func rollCommand() *cobra.Command {
 	remote.add(cmd)
 	cmd.Flags().StringVar(&path, "seat", "", "file with your chains")
 	cmd.Flags().StringVar(&purpose, "purpose", "", "what it is for")
+	acceptNewLog(cmd, &anew)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the record")
 	return cmd
 }
 
 // rollDice rolls and, with a seat file, checks the dice and the ledger before
 // anything is believed.
-func rollDice(ctx context.Context, c *client, campaign, expression, purpose, path string) (answer, error) {
+func rollDice(cmd *cobra.Command, c *client, campaign, expression, purpose, path string, anew bool) (answer, error) {
+	ctx := cmd.Context()
 	data := map[string]any{"expression": expression}
 	if purpose != "" {
 		data["purpose"] = purpose
@@ -427,6 +430,9 @@ func rollDice(ctx context.Context, c *client, campaign, expression, purpose, pat
 	}
 	s, err := loadSeat(path)
 	if err != nil {
+		return answer{}, err
+	}
+	if err := s.follow(ctx, c, cmd.ErrOrStderr(), anew); err != nil {
 		return answer{}, err
 	}
 	lane, err := s.laneState(ctx, c)

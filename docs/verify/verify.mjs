@@ -191,23 +191,99 @@ function readCheckpoint(name, note) {
   const root = strictBase64(lines[2], 'its root')
   expect(root.length === 32, 'its root is not 32 bytes')
   expect(note.endsWith('\n'), 'its last line has no end')
-  const signatures = note.slice(cut + 2, -1).split('\n').map(line => {
-    const parts = /^\u2014 (\S+) (\S+)$/.exec(line)
-    expect(parts, 'a line after the text is not a signature')
-    const signature = strictBase64(parts[2], 'a signature')
-    expect(signature.length > 4, 'a line after the text is not a signature')
-    return { name: parts[1], id: hex(signature.slice(0, 4)), signature: signature.slice(4) }
-  })
+  const signatures = readSignatures(note.slice(cut + 2, -1))
   return { name, text: note.slice(0, cut + 1), origin: lines[0], size: Number(lines[1]), root, signatures }
 }
 
-async function checkSignature(checkpoint, vkey, key) {
-  expect(checkpoint.origin === vkey.origin, 'it is of another log than the verifier key')
-  const mine = checkpoint.signatures.filter(s => s.name === vkey.origin && s.id === vkey.id)
+const readSignatures = block => block.split('\n').map(line => {
+  const parts = /^\u2014 (\S+) (\S+)$/.exec(line)
+  expect(parts, 'a line after the text is not a signature')
+  const signature = strictBase64(parts[2], 'a signature')
+  expect(signature.length > 4, 'a line after the text is not a signature')
+  return { name: parts[1], id: hex(signature.slice(0, 4)), signature: signature.slice(4) }
+})
+
+/** Checks a note's signature; false where WebCrypto has no Ed25519. */
+async function checkNote(text, signatures, vkey) {
+  const mine = signatures.filter(s => s.name === vkey.origin && s.id === vkey.id)
   expect(mine.length > 0, 'the log did not sign it')
+  const key = await importKey(vkey)
+  if (key === null) return false
   for (const { signature } of mine) {
-    const good = signature.length === 64 && await subtle.verify('Ed25519', key, signature, utf8.encode(checkpoint.text))
+    const good = signature.length === 64 && await subtle.verify('Ed25519', key, signature, utf8.encode(text))
     expect(good, 'its signature is wrong')
+  }
+  return true
+}
+
+/** The keys that sign a campaign's checkpoints, each from a record on; every one has led to the next. */
+class Keys {
+  ends = []
+
+  constructor(campaign, vkey, note) {
+    Object.assign(this, { campaign, list: [vkey], note })
+    this.log(vkey.origin)
+  }
+
+  log(origin) {
+    const at = origin.lastIndexOf('/campaign/'), name = origin.slice(at + 10)
+    const [campaign, number = '1', ...more] = name.split('/')
+    const numbered = name.includes('/') ? /^[1-9][0-9]{0,8}$/.test(number) && number !== '1' : true
+    expect(at > 0 && campaign === this.campaign && numbered && more.length === 0, 'the log is not of this campaign')
+    return { server: origin.slice(0, at), number: Number(number) }
+  }
+
+  newest() { return this.list.at(-1) }
+
+  async rotated({ n, data }) {
+    const old = this.newest(), renewed = await readVKey(string(data, 'new'))
+    expect(string(data, 'old') === old.text, 'the old key is not the one that signs the checkpoints')
+    expect(renewed.origin === old.origin && renewed.text !== old.text, 'the new key is no other key of this log')
+    const endorsed = string(data, 'endorsed'), cut = endorsed.indexOf('\n\n')
+    expect(endorsed.slice(0, cut) === `${old.origin}\nkey.rotated\n${renewed.text}` && endorsed.endsWith('\n'), 'the old key does not name the new one')
+    const signatures = readSignatures(endorsed.slice(cut + 2, -1))
+    expect(signatures.length === 1, 'another than the old key has signed for the new one')
+    const checked = await checkNote(endorsed.slice(0, cut + 1), signatures, old)
+    this.list.push(renewed)
+    this.note(`NOTE: the server signs with a new key from record ${n} on; ` +
+      (checked ? 'the key before has signed for it' : 'this browser cannot check that the key before has signed for it'))
+  }
+
+  async recovered({ n, data }) {
+    const old = this.newest(), begun = await readVKey(string(data, 'vkey')), lost = readCheckpoint('that was lost', string(data, 'lost'))
+    expect(integer(data, 'size', 0) === n, 'it says that other records were left')
+    expect(hex(begun.key) === hex(old.key), 'the new log has another key than the one before')
+    const [now, before, was] = [begun, old, lost].map(({ origin }) => this.log(origin))
+    expect(now.server === before.server && now.server === was.server, 'it is of another server')
+    expect(now.number > Math.max(before.number, was.number), 'this log was begun before')
+    expect(lost.size > n, 'nothing is lost')
+    this.list.push(begun)
+    this.ends.push({ number: now.number, left: n })
+    this.note(`NOTE: the ledger was begun anew at record ${n} after a loss: the last checkpoint before covered ${lost.size} records, and those from ${n} on are lost`)
+  }
+
+  /** How many records were left of a checkpoint's log, where it has ended in a loss. */
+  left(checkpoint) {
+    const { number } = this.log(checkpoint.origin)
+    return this.ends.find(end => end.number > number)?.left
+  }
+
+  /** The signature of one of the keys; of the newest under an export of its own. False where it cannot be checked. */
+  async check(checkpoint) {
+    expect(this.log(checkpoint.origin).number <= this.log(this.newest().origin).number, 'the ledger does not know its log')
+    let keys = [this.newest()]
+    if (!checkpoint.own) {
+      keys = await Promise.all(this.list.map(async ({ key }) => ({
+        origin: checkpoint.origin, key, id: hex((await sha256(join(utf8.encode(checkpoint.origin + '\n'), [1], key))).slice(0, 4))
+      })))
+    }
+    const mine = keys.filter(key => checkpoint.signatures.some(s => s.name === key.origin && s.id === key.id))
+    let checked = true
+    for (const key of mine.length ? mine : keys.slice(-1)) {
+      expect(checkpoint.origin === key.origin, 'it is of another log than the verifier key')
+      checked = await checkNote(checkpoint.text, checkpoint.signatures, key) && checked
+    }
+    return checked
   }
 }
 
@@ -562,7 +638,7 @@ function * linesOf(bytes) {
 
 async function readRecords(bytes, checkpoints, note) {
   const tree = new Tree(), table = new Table()
-  let first = null, before = ''
+  let first = null, before = '', keys = null
   for (const line of linesOf(bytes)) {
     const n = tree.size
     try {
@@ -572,18 +648,36 @@ async function readRecords(bytes, checkpoints, note) {
       first ??= record
       before = record.at
       expect(record.campaign === first.campaign, 'it is of another campaign')
+      if (n === 0 && typeof record.data.vkey === 'string' && record.data.vkey.split('+').length >= 3) {
+        keys = new Keys(record.campaign, await readVKey(record.data.vkey), note)
+      }
+      if (record.type === 'key.rotated' || record.type === 'ledger.recovered') {
+        expect(keys, 'the campaign began without a key')
+        await (record.type === 'key.rotated' ? keys.rotated(record) : keys.recovered(record))
+        setLostAside(checkpoints, keys, note)
+      }
       await tree.append(line)
       await table.event(record)
     } catch (error) { // whatever the checks did not foresee is not a good record either
       throw new Bad(`record ${n}: ${error instanceof Bad ? error.message : 'malformed (' + error.name + ')'}`)
     }
-    for (const checkpoint of checkpoints.filter(c => c.size === tree.size)) {
+    for (const checkpoint of checkpoints.filter(c => c.size === tree.size && !c.lost)) {
       expect(hex(checkpoint.root) === hex(await tree.root()), `the first ${tree.size} records are not the ones ${checkpoint.name} saw`)
       note(`checkpoint ${checkpoint.name}: the first ${tree.size} records are the ones it saw`)
     }
   }
   expect(first, 'no records')
-  return { tree, table, first }
+  return { tree, table, first, keys }
+}
+
+/** Checkpoints of a log that ended in a loss, which saw more than was left, have nothing to be held against. */
+function setLostAside(checkpoints, keys, note) {
+  for (const c of checkpoints) {
+    const left = keys.left(c)
+    if (c.lost || left === undefined || c.size <= left) continue
+    c.lost = true
+    note(`NOTE: checkpoint ${c.name} saw ${c.size} records of the log before the loss: those from ${left} on are lost, and it cannot be held against the ledger`)
+  }
 }
 
 function checkHeads(checkpoints, { tree, first }) {
@@ -592,6 +686,7 @@ function checkHeads(checkpoints, { tree, first }) {
     expect(log !== undefined && /^(?:\/[0-9]+)?$/.test(log), `checkpoint ${c.name} is of another campaign`)
   }
   for (const c of [...checkpoints].sort((a, b) => a.size - b.size)) {
+    if (c.lost) continue
     expect(c.size <= tree.size, `the export ends after ${tree.size} records, checkpoint ${c.name} saw ${c.size}`)
     expect(!c.own || c.size === tree.size, `record ${c.size}: the checkpoint of this export ends before it, nobody has signed it`)
   }
@@ -607,19 +702,20 @@ async function importKey(vkey) {
   }
 }
 
-async function checkKey(text, first, checkpoints, note) {
+async function checkKey(text, { first, keys }, checkpoints, note) {
   if (text === undefined) return note('signatures: NOT CHECKED, no verifier key was given')
   const vkey = await readVKey(text.replace(/[\r\n]+$/, ''))
-  expect(typeof first.data.vkey !== 'string' || first.data.vkey === vkey.text, 'record 0: the campaign began with another verifier key')
-  const key = await importKey(vkey)
-  if (key === null) return note('signatures: NOT CHECKED, this browser does not know Ed25519')
+  const known = keys ? keys.list.map(k => k.text) : [first.data.vkey]
+  expect(typeof first.data.vkey !== 'string' || known.includes(vkey.text), 'record 0: the campaign began with another verifier key')
+  if (await importKey(vkey) === null) return note('signatures: NOT CHECKED, this browser does not know Ed25519')
   for (const checkpoint of checkpoints) {
     try {
-      await checkSignature(checkpoint, vkey, key)
+      if (!keys) expect(checkpoint.origin === vkey.origin, 'it is of another log than the verifier key')
+      await (keys ? keys.check(checkpoint) : checkNote(checkpoint.text, checkpoint.signatures, vkey))
     } catch (error) {
       throw new Bad(`checkpoint ${checkpoint.name}: ${error.message}`)
     }
-    note(`checkpoint ${checkpoint.name}: signed by ${vkey.origin}`)
+    note(`checkpoint ${checkpoint.name}: signed by ${checkpoint.origin}`)
   }
 }
 
@@ -643,7 +739,7 @@ export async function verify(text, { checkpoints = [], vkey, me } = {}) {
   })
   const read = await readRecords(typeof text === 'string' ? utf8.encode(text) : text, heads, note)
   checkHeads(heads, read)
-  await checkKey(vkey, read.first, heads, note)
+  await checkKey(vkey, read, heads, note)
   const root = btoa(String.fromCharCode(...await read.tree.root()))
   note(`${read.tree.size} records good; root ${root}`)
   if (heads.length === 0) note('NOTE: no checkpoint was given, so nothing here shows that this history is the one you saw')

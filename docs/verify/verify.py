@@ -238,20 +238,88 @@ class Checkpoint:
         require(re.fullmatch(r"0|[1-9][0-9]{0,15}", lines[1]), "its size is not a number")
         self.size, self.root = int(lines[1]), strict_base64(lines[2], "its root")
         require(len(self.root) == 32, "its root is not 32 bytes")
-        require(signatures.endswith("\n"), "its last line has no end")
-        self.signatures = []
-        for line in signatures[:-1].split("\n"):
-            dash, _, rest = line.partition(" ")
-            name, _, encoded = rest.partition(" ")
-            signature = strict_base64(encoded, "a signature")
-            require(dash == "\u2014" and name and len(signature) > 4, "a line after the text is not a signature")
-            self.signatures.append((name, signature[:4].hex(), signature[4:]))
+        self.signatures = read_signatures(signatures)
 
     def check_signature(self, vkey):
         require(self.origin == vkey.origin, "it is of another log than the verifier key")
-        mine = [s for name, key_id, s in self.signatures if (name, key_id) == (vkey.origin, vkey.id)]
-        require(mine, "the log did not sign it")
-        require(all(ed25519_good(vkey.key, self.text.encode(), s) for s in mine), "its signature is wrong")
+        check_note(self.text, self.signatures, vkey)
+
+
+def check_note(text, signatures, vkey):
+    mine = [s for name, key_id, s in signatures if (name, key_id) == (vkey.origin, vkey.id)]
+    require(mine, "the log did not sign it")
+    require(all(ed25519_good(vkey.key, text.encode(), s) for s in mine), "its signature is wrong")
+
+
+def read_signatures(block):
+    require(block.endswith("\n"), "its last line has no end")
+    signatures = []
+    for line in block[:-1].split("\n"):
+        dash, _, rest = line.partition(" ")
+        name, _, encoded = rest.partition(" ")
+        signature = strict_base64(encoded, "a signature")
+        require(dash == "\u2014" and name and len(signature) > 4, "a line after the text is not a signature")
+        signatures.append((name, signature[:4].hex(), signature[4:]))
+    return signatures
+
+
+class Keys:
+    """The keys that sign a campaign's checkpoints, each from a record on; every one has led to the next."""
+
+    def __init__(self, campaign, vkey):
+        self.campaign, self.list, self.ends = campaign, [vkey], []
+        self.log(vkey.origin)
+
+    def log(self, origin):
+        server, found, name = origin.rpartition("/campaign/")
+        numbered = re.fullmatch(re.escape(self.campaign) + r"(?:/([1-9][0-9]{0,8}))?", name, re.ASCII)
+        require(found and numbered and numbered.group(1) != "1", "the log is not of this campaign")
+        return server, int(numbered.group(1) or 1)
+
+    def rotated(self, record):
+        data, old = record["data"], self.list[-1]
+        new = VKey(string(data, "new"))
+        require(string(data, "old") == old.text, "the old key is not the one that signs the checkpoints")
+        require(new.origin == old.origin and new.text != old.text, "the new key is no other key of this log")
+        text, _, block = string(data, "endorsed").partition("\n\n")
+        require(text == f"{old.origin}\nkey.rotated\n{new.text}", "the old key does not name the new one")
+        signatures = read_signatures(block)
+        require(len(signatures) == 1, "another than the old key has signed for the new one")
+        check_note(text + "\n", signatures, old)
+        self.list.append(new)
+        print(f"NOTE: the server signs with a new key from record {record['n']} on; the key before has signed for it")
+
+    def recovered(self, record):
+        data, old, n = record["data"], self.list[-1], record["n"]
+        new, lost = VKey(string(data, "vkey")), Checkpoint("that was lost", string(data, "lost").encode())
+        require(integer(data, "size", 0) == n, "it says that other records were left")
+        require(new.key == old.key, "the new log has another key than the one before")
+        require(self.log(new.origin)[0] == self.log(old.origin)[0] == self.log(lost.origin)[0], "it is of another server")
+        require(self.log(new.origin)[1] > max(self.log(old.origin)[1], self.log(lost.origin)[1]), "this log was begun before")
+        require(lost.size > n, "nothing is lost")
+        self.list.append(new)
+        self.ends.append((self.log(new.origin)[1], n))
+        print(f"NOTE: the ledger was begun anew at record {n} after a loss: the last checkpoint before "
+              f"covered {lost.size} records, and those from {n} on are lost")
+
+    def left(self, checkpoint):
+        """How many records were left of a checkpoint's log, where it has ended in a loss."""
+        number = self.log(checkpoint.origin)[1]
+        return next((n for begun, n in self.ends if begun > number), None)
+
+    def of(self, origin):
+        require(self.log(origin)[1] <= self.log(self.list[-1].origin)[1], "the ledger does not know its log")
+        for key in self.list:
+            data = b"\x01" + key.key
+            key_id = sha256(origin.encode() + b"\n" + data)[:4].hex()
+            yield VKey(f"{origin}+{key_id}+{base64.b64encode(data).decode()}")
+
+    def check(self, checkpoint, own):
+        """The signature of one of the keys; of the newest under an export of its own."""
+        keys = [self.list[-1]] if own else list(self.of(checkpoint.origin))
+        mine = [k for k in keys if any((name, key_id) == (k.origin, k.id) for name, key_id, _ in checkpoint.signatures)]
+        for key in mine or keys[-1:]:
+            checkpoint.check_signature(key)
 
 
 # ---------------------------------------------------------------- dice
@@ -606,7 +674,8 @@ def carries_seed(value):
 # ---------------------------------------------------------------- the whole export
 
 def check_export(lines, checkpoints, table):
-    """Reads every record; gives the tree, and the first record for what it says of the key."""
+    """Reads every record; gives the tree, the first record, and the keys if it names one."""
+    keys = None
     tree, due = Tree(), collections.defaultdict(list)
     for checkpoint in checkpoints:
         due[checkpoint.size].append(checkpoint)
@@ -623,6 +692,12 @@ def check_export(lines, checkpoints, table):
             require(record["at"] >= before, "time runs back")
             first, before = first or record, record["at"]
             require(record["campaign"] == first["campaign"], "it is of another campaign")
+            if n == 0 and isinstance(record["data"].get("vkey"), str) and record["data"]["vkey"].count("+") >= 2:
+                keys = Keys(record["campaign"], VKey(record["data"]["vkey"]))
+            if record["type"] in ("key.rotated", "ledger.recovered"):
+                require(keys, "the campaign began without a key")
+                (keys.rotated if record["type"] == "key.rotated" else keys.recovered)(record)
+                set_lost_aside(due, keys)
             tree.append(line[:-1])
             if table:
                 table.event(record)
@@ -638,11 +713,24 @@ def check_export(lines, checkpoints, table):
         origin = re.escape("/campaign/" + first["campaign"]) + r"(/[0-9]+)?\Z"
         require(re.search(origin, checkpoint.origin), f"checkpoint {checkpoint.name} is of another campaign")
     for size in sorted(due):
+        if not due[size]:
+            continue
         if size == 0:
             require(all(c.root == sha256(b"") for c in due[0]), "a checkpoint of no records has a wrong root")
             continue
         raise Bad(f"the export ends after {tree.size} records, checkpoint {due[size][0].name} saw {size}")
-    return tree, first
+    return tree, first, keys
+
+
+def set_lost_aside(due, keys):
+    """Checkpoints of a log that ended in a loss, which saw more than was left, have nothing to be held against."""
+    for size in due:
+        for checkpoint in list(due[size]):
+            left = keys.left(checkpoint)
+            if left is not None and size > left:
+                due[size].remove(checkpoint)
+                print(f"NOTE: checkpoint {checkpoint.name} saw {size} records of the log before the loss: "
+                      f"those from {left} on are lost, and it cannot be held against the ledger")
 
 
 def report(table, me):
@@ -707,20 +795,24 @@ def read_file(name):
         return file.read()
 
 
-def check_key(key, first, checkpoints):
+def check_key(key, first, checkpoints, keys, own_mark):
     """The signatures, and that the key is the one the campaign began with."""
     if key is None:
         print("signatures: NOT CHECKED, no verifier key was given")
         return
     vkey = VKey(key.decode("utf-8", "replace").rstrip("\r\n"))
+    began = first["data"].get("vkey")
+    known = [k.text for k in keys.list] if keys else [began]
+    require(not isinstance(began, str) or vkey.text in known, "record 0: the campaign began with another verifier key")
     for checkpoint in checkpoints:
         try:
-            checkpoint.check_signature(vkey)
+            if keys:
+                keys.check(checkpoint, checkpoint.name == own_mark)
+            else:
+                checkpoint.check_signature(vkey)
         except Bad as bad:
             raise Bad(f"checkpoint {checkpoint.name}: {bad}")
-        print(f"checkpoint {checkpoint.name}: signed by {ascii(vkey.origin)[1:-1]}")
-    began = first["data"].get("vkey")
-    require(not isinstance(began, str) or began == vkey.text, "record 0: the campaign began with another verifier key")
+        print(f"checkpoint {checkpoint.name}: signed by {ascii(checkpoint.origin)[1:-1]}")
 
 
 def main():
@@ -744,11 +836,11 @@ def main():
                 checkpoints.append(Checkpoint(name, data))
             except Bad as bad:
                 raise Bad(f"checkpoint {name}: {bad}")
-        tree, first = check_export(lines, checkpoints, table)
+        tree, first, keys = check_export(lines, checkpoints, table)
         for checkpoint in checkpoints:
             require(checkpoint.name != own_mark or checkpoint.size == tree.size,
                     f"record {checkpoint.size}: the checkpoint of this export ends before it, nobody has signed it")
-        check_key(key, first, checkpoints)
+        check_key(key, first, checkpoints, keys, own_mark)
     except Bad as bad:
         print(f"FAILED: {bad}")
         return 1

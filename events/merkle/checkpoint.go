@@ -40,6 +40,7 @@ func (c Checkpoint) text() string {
 type Signer struct {
 	key  note.Signer
 	vkey VKey
+	seed []byte
 }
 
 // NewSigner makes the signer of a campaign from the server's Ed25519 seed of
@@ -62,7 +63,7 @@ func NewSigner(server, campaign string, seed []byte) (*Signer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the signer of %s: %w", vkey.Origin, err)
 	}
-	return &Signer{key: key, vkey: vkey}, nil
+	return &Signer{key: key, vkey: vkey, seed: seed}, nil
 }
 
 // secretKey is the text form in which a signed note's signer takes its key.
@@ -87,13 +88,21 @@ func (s *Signer) Origin() string { return s.vkey.Origin }
 // VKey is the verifier key that players keep: "<origin>+<key id>+<key>".
 func (s *Signer) VKey() string { return s.vkey.String() }
 
-// Sign makes the signed checkpoint of a tree of this size and root.
-func (s *Signer) Sign(size int64, root Hash) ([]byte, error) {
+// Sign makes the signed checkpoint of a tree of this size and root. Other keys
+// of the same log may sign it too, as while a key is being rotated.
+func (s *Signer) Sign(size int64, root Hash, also ...*Signer) ([]byte, error) {
 	head := Checkpoint{Origin: s.vkey.Origin, Size: size, Root: root}
 	if err := head.check(); err != nil {
 		return nil, err
 	}
-	signed, err := note.Sign(&note.Note{Text: head.text()}, s.key)
+	keys := []note.Signer{s.key}
+	for _, other := range also {
+		if other.Origin() != s.Origin() {
+			return nil, fmt.Errorf("sign checkpoint %d of %s: %s is another log", size, head.Origin, other.Origin())
+		}
+		keys = append(keys, other.key)
+	}
+	signed, err := note.Sign(&note.Note{Text: head.text()}, keys...)
 	if err != nil {
 		return nil, fmt.Errorf("sign checkpoint %d of %s: %w", size, head.Origin, err)
 	}
@@ -174,6 +183,16 @@ func Open(checkpoint []byte, vkeys ...string) (Checkpoint, error) {
 		}
 	}
 	return Checkpoint{}, fmt.Errorf("checkpoint: its origin %s is not the name of a key that signed it", head.Origin)
+}
+
+// Peek reads a signed checkpoint without asking who signed it: what it says is
+// not to be believed before Open.
+func Peek(checkpoint []byte) (Checkpoint, error) {
+	text, _, found := strings.Cut(string(checkpoint), "\n\n")
+	if !found {
+		return Checkpoint{}, errors.New("checkpoint: no signature behind it")
+	}
+	return parseHead(text + "\n")
 }
 
 func verifiers(vkeys []string) (note.Verifiers, error) {

@@ -126,7 +126,11 @@ function Alarm({ store }) {
   const [open, setOpen] = useState(false)
   if (!store.alarm) return null
   const { kind, text, kept, shown, at } = store.alarm
-  const meaning = kind === 'ROLLBACK' ? 'The server shows less than it did: something that happened is missing.' : 'The server shows another history than the one you saw.'
+  const meaning = {
+    ROLLBACK: 'The server shows less than it did: something that happened is missing.',
+    FORK: 'The server shows another history than the one you saw.',
+    ANEW: 'The ledger was begun anew after a loss. Ask the table whether that is what happened.'
+  }[kind]
   return html`<section class="alarm" role="alert" aria-labelledby="alarm">
     <h2 id="alarm">${kind}</h2>
     <p><strong>${meaning}</strong> ${text}</p>

@@ -96,7 +96,7 @@ export async function checkReceipt(text, record, vkey) {
 // ---------------------------------------------------------------- what this device has seen
 
 /** @typedef {{size: number, root: string, text: string, vkey: string, at: string}} Kept */
-/** @typedef {{kind: 'ROLLBACK'|'FORK', text: string, kept: string, shown: string, at: string}} Alarm */
+/** @typedef {{kind: 'ROLLBACK'|'FORK'|'ANEW', text: string, kept: string, shown: string, at: string}} Alarm */
 
 /** @returns {Promise<Kept|undefined>} */
 export const keptCheckpoint = campaign => load('checkpoints', campaign)
@@ -119,7 +119,7 @@ async function raise(campaign, kind, text, kept, shown) {
  * Holds the server's newest checkpoint against the one this device keeps, and keeps the newer one.
  * @returns {Promise<{kept?: Kept, alarm?: Alarm, unsigned?: boolean}>}
  */
-export async function watch(campaign, vkey) {
+export async function watch(campaign, vkey, keys = []) {
   const standing = await alarmOf(campaign)
   const kept = await keptCheckpoint(campaign)
   if (standing) return { alarm: standing, kept }
@@ -132,16 +132,49 @@ export async function watch(campaign, vkey) {
     return raise(campaign, 'FORK', error.message, kept?.text ?? '', shown.text)
   }
   if (kept) {
-    if (shown.size < kept.size) {
+    if (shown.size < kept.size && await leads(kept, vkey, keys) === true) {
       return raise(campaign, 'ROLLBACK', `This device has seen ${kept.size} records of this campaign. The server now shows ${shown.size}.`, kept.text, shown.text)
     }
-    if (kept.vkey !== vkey || !await grew(get, kept, shown)) {
+    const led = await leads(kept, vkey, keys)
+    if (led !== true) return raise(campaign, led ? 'ANEW' : 'FORK', led || 'The key of this ledger is another one, and the key before has not signed for it.', kept.text, shown.text)
+    if (!await grew(get, kept, shown)) {
       return raise(campaign, 'FORK', `The first ${kept.size} records are not the ones that this device saw on ${kept.at.slice(0, 10)}.`, kept.text, shown.text)
     }
   }
   const fresh = { size: shown.size, root: shown.root, text: shown.text, vkey, at: new Date().toISOString() }
   await save('checkpoints', campaign, fresh)
   return { kept: fresh, unsigned: signed === null }
+}
+
+/**
+ * Whether the keys of a campaign lead from the one this device knows to the one that signs now: true or false, or a
+ * sentence when the ledger was begun anew after a loss.
+ */
+async function leads(kept, vkey, keys) {
+  const at = keys.findIndex(k => k.vkey === kept.vkey)
+  if (kept.vkey === vkey) return true
+  if (at < 0 || keys.at(-1).vkey !== vkey) return false
+  for (let k = at + 1; k < keys.length; k++) {
+    const { n, lost, endorsed } = keys[k]
+    if (lost) {
+      return `The server says that records were lost, and has begun the ledger anew at record ${n}. ` + (kept.size > n
+        ? `This device has seen ${kept.size} records: those from ${n} on are lost.` : 'Nothing that this device has seen is lost.')
+    }
+    if (!endorsed || !await names(endorsed, keys[k - 1].vkey, keys[k].vkey)) return false
+  }
+  return true
+}
+
+/** Whether a signed note by the old key names the new one its successor. */
+async function names(endorsed, old, renewed) {
+  const note = readCheckpoint(endorsed.replace('\nkey.rotated\n', '\n0\n')) // the shape of a checkpoint, with a word for the size
+  const signed = `${old.split('+')[0]}\nkey.rotated\n${renewed}\n`
+  if (!endorsed.startsWith(signed + '\n')) return false
+  try {
+    return await checkSignature({ ...note, signed }, old) !== false
+  } catch {
+    return false
+  }
 }
 
 async function grew(get, kept, shown) {

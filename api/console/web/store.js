@@ -192,7 +192,8 @@ export class Store {
   /** Looks whether the ledger only grew since this device last saw it. */
   async seen() {
     if (!this.campaign) return
-    const { alarm = null, kept = null, unsigned } = await watch(this.id, this.campaign.vkey)
+    this.campaign = await this.api.get('') // its key may be another one by now
+    const { alarm = null, kept = null, unsigned } = await watch(this.id, this.campaign.vkey, this.campaign.keys)
     this.unsigned = unsigned
     this.alarm = alarm
     this.kept = kept
