@@ -42,6 +42,9 @@ type Vitals struct {
 	Health     Health      `json:"health"`
 	Conditions []Condition `json:"conditions"`
 	NextTick   *NextTick   `json:"next_tick,omitzero"`
+	// State is what else a player has to know, in the terms of the rules: an
+	// object, left out when there is nothing to say.
+	State jsontext.Value `json:"state,omitzero"`
 }
 
 // Health is what is left of a character, in the terms of its rules.

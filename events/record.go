@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -110,33 +111,63 @@ func EncodeCommit(h Head, facts []Fact, id func(i int) string) ([]byte, error) {
 	if len(facts) > MaxCommitEvents {
 		return nil, fmt.Errorf("a commit of %d events: the limit is %d", len(facts), MaxCommitEvents)
 	}
-	var out bytes.Buffer
-	cmd := h.Cmd
+	whole, err := json.Marshal(h.Cmd)
+	if err != nil {
+		return nil, fmt.Errorf("encode command %s: %w", h.Cmd.ID, err)
+	}
+	short, err := json.Marshal(Cmd{ID: h.Cmd.ID})
+	if err != nil {
+		return nil, fmt.Errorf("encode command %s: %w", h.Cmd.ID, err)
+	}
+	var out []byte
+	cmd := whole
 	for i := range facts {
 		if err := facts[i].Encode(); err != nil {
 			return nil, err
 		}
-		rec := Record{
-			V: Version, Campaign: h.Campaign, N: h.N + int64(i), ID: id(i), At: h.At, By: h.By,
-			Clock: facts[i].Clock, Cmd: cmd, Type: facts[i].Event.Type(), Data: facts[i].Data,
-		}
-		line, err := json.Marshal(rec)
-		if err != nil {
-			return nil, fmt.Errorf("encode record %d: %w", rec.N, err)
-		}
-		if len(line) > MaxRecord {
-			return nil, &TooLargeError{Type: rec.Type, Size: len(line)}
-		}
 		if i > 0 {
-			out.WriteByte('\n')
+			out = append(out, '\n')
 		}
-		out.Write(line)
-		cmd = Cmd{ID: h.Cmd.ID}
+		start := len(out)
+		if out, err = appendRecord(out, h, h.N+int64(i), id(i), cmd, &facts[i]); err != nil {
+			return nil, fmt.Errorf("encode record %d: %w", h.N+int64(i), err)
+		}
+		if size := len(out) - start; size > MaxRecord {
+			return nil, &TooLargeError{Type: facts[i].Event.Type(), Size: size}
+		}
+		cmd = short
 	}
-	if out.Len() > MaxCommitBytes {
-		return nil, &TooLargeError{Type: "commit", Size: out.Len()}
+	if len(out) > MaxCommitBytes {
+		return nil, &TooLargeError{Type: "commit", Size: len(out)}
 	}
-	return out.Bytes(), nil
+	return out, nil
+}
+
+// appendRecord writes a Record as json.Marshal would, byte for byte, without reading
+// again what was encoded already.
+func appendRecord(out []byte, h Head, n int64, id string, cmd []byte, f *Fact) ([]byte, error) {
+	var failed error
+	text := func(name, s string) {
+		out = append(out, name...)
+		var err error
+		if out, err = jsontext.AppendQuote(out, s); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	number := func(name string, n int64) {
+		out = strconv.AppendInt(append(out, name...), n, 10)
+	}
+	number(`{"v":`, Version)
+	text(`,"campaign":`, h.Campaign)
+	number(`,"n":`, n)
+	text(`,"id":`, id)
+	text(`,"at":`, h.At)
+	text(`,"by":`, h.By)
+	number(`,"clock":`, f.Clock)
+	out = append(append(out, `,"cmd":`...), cmd...)
+	text(`,"type":`, f.Event.Type())
+	out = append(append(append(out, `,"data":`...), f.Data...), '}')
+	return out, failed
 }
 
 // TooLargeError says that an event does not fit into a record, or a command's
@@ -186,10 +217,16 @@ func ParseCommit(payload []byte) ([]Record, error) {
 // break, no key twice, no unknown key, no number that is not an integer within
 // ±MaxInteger, valid UTF-8, nothing behind it.
 func Parse(line []byte) (Record, error) {
-	var rec Record
 	if len(line) > MaxRecord {
-		return rec, &TooLargeError{Type: "record", Size: len(line)}
+		return Record{}, &TooLargeError{Type: "record", Size: len(line)}
 	}
+	if rec, ok := quick(line); ok {
+		return rec, rec.check()
+	}
+	return parseStrictly(line)
+}
+
+func parseStrictly(line []byte) (rec Record, err error) {
 	if err := checkCompact(line); err != nil {
 		return rec, fmt.Errorf("record: %w", err)
 	}
@@ -210,10 +247,25 @@ func (r *Record) check() error {
 	case r.Data.Kind() != '{':
 		return fmt.Errorf("record %d: data is no object", r.N)
 	}
-	if t, err := time.Parse(TimeFormat, r.At); err != nil || t.Format(TimeFormat) != r.At {
+	if _, err := time.Parse(TimeFormat, r.At); err != nil || !likeTime(r.At) {
 		return fmt.Errorf("record %d: at is not a time like %s", r.N, TimeFormat)
 	}
 	return nil
+}
+
+// likeTime reports whether s has digits where TimeFormat has them and is the same
+// elsewhere: package time alone takes an hour of one digit, a comma, a sign.
+func likeTime(s string) bool {
+	if len(s) != len(TimeFormat) {
+		return false
+	}
+	for i := range len(s) {
+		digit := '0' <= TimeFormat[i] && TimeFormat[i] <= '9'
+		if digit != ('0' <= s[i] && s[i] <= '9') || !digit && s[i] != TimeFormat[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // CheckJSON accepts one compact JSON value as records hold it and refuses

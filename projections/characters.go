@@ -19,6 +19,7 @@ type Character struct {
 	Conditions []events.Condition `json:"conditions"`
 	Health     events.Health      `json:"health"`
 	NextTick   *events.NextTick   `json:"next_tick,omitzero" doc:"the next check of deterioration or healing"`
+	State      jsontext.Value     `json:"state,omitzero" doc:"what else a player has to know, in the terms of the rules: pools, armour worn now, damage to share out and the like; left out when there is nothing to say"`
 	AsOf       int64              `json:"as_of" doc:"the last record in this view"`
 }
 
@@ -85,7 +86,7 @@ func (v *Views) happened(rec events.Record, e events.CharacterEvent) {
 // stand copies how the character stands after an event. The values are taken
 // over as they are and never changed, so that views given away stay right.
 func (c *character) stand(after events.Vitals, word func(string) string) {
-	c.Alive, c.Health, c.Conditions, c.NextTick = after.Alive, after.Health, after.Conditions, after.NextTick
+	c.Alive, c.Health, c.Conditions, c.NextTick, c.State = after.Alive, after.Health, after.Conditions, after.NextTick, after.State
 	c.Health.Rank = word(c.Health.Rank)
 	if c.Conditions == nil {
 		c.Conditions = []events.Condition{}

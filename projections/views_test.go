@@ -338,6 +338,26 @@ func TestLife(t *testing.T) {
 	}
 }
 
+// The state of a character is what the rules said of it last, word for word; it
+// goes when they say nothing.
+func TestState(t *testing.T) {
+	l, recs := bob(t)
+	v := New(campaign)
+	fold(t, v, recs)
+	const pool = `{"pools":{"Fire pool":3}}`
+	for _, want := range []string{pool, `{"armour":"none"}`, ""} {
+		after := vitals(3, "incapacitated", 0)
+		if want != "" {
+			after.State = jsontext.Value(want)
+		}
+		fold(t, v, parsed(t, l.Commit("x", "", &events.HealGranted{Subject: events.Subject{Character: "bob", After: after}, Points: 1, Cause: "x"})))
+		c, _ := v.Character("bob")
+		if string(c.State) != want || strings.Contains(string(marshal(t, c)), `"state":`) != (want != "") {
+			t.Errorf("state %s, want %s", marshal(t, c), want)
+		}
+	}
+}
+
 // Every check that fell due in one advance is given its own roll, or none.
 func TestRollsOfTicks(t *testing.T) {
 	l, recs := bob(t)

@@ -93,10 +93,17 @@ func (r *Replayer) Commit(payload []byte) error {
 		r.campaign = rules.NewCampaign(first.Campaign, library)
 	}
 	cmd := rules.Command{ID: first.Cmd.ID, By: first.By, Type: first.Cmd.Type, Data: first.Cmd.Data, Dice: first.Cmd.Dice, Seat: first.Cmd.Seat}
-	if err := r.decide(r.campaign, cmd, first, recs, payload); err != nil {
+	head := events.Head{Campaign: first.Campaign, N: first.N, At: first.At, By: first.By, Cmd: first.Cmd}
+	facts, err := r.decide(r.campaign, cmd, head, recs, payload)
+	if err != nil {
 		return err
 	}
-	if err := r.campaign.ApplyCommit(recs); err != nil {
+	// The bytes are the same, so the facts that were decided are the ones that
+	// are stored: reading them from the records again would give nothing new.
+	if first.At < r.campaign.LastAt {
+		return &Unusable{N: first.N, Err: fmt.Errorf("its time %s runs back behind %s", first.At, r.campaign.LastAt)}
+	}
+	if err := r.campaign.ApplyFacts(head, facts); err != nil {
 		return &Unusable{N: first.N, Err: err}
 	}
 	r.commands++
@@ -143,13 +150,14 @@ func Again(in io.ReaderAt, bytes int64) History {
 	}
 }
 
-func (r *Replayer) decide(c *rules.Campaign, cmd rules.Command, first events.Record, recs []events.Record, payload []byte) error {
+func (r *Replayer) decide(c *rules.Campaign, cmd rules.Command, head events.Head, recs []events.Record, payload []byte) ([]events.Fact, error) {
+	first := recs[0]
 	if first.Campaign != c.ID || first.N != c.Next {
-		return &Unusable{N: first.N, Err: fmt.Errorf("it stands where record %d of campaign %s is due", c.Next, c.ID)}
+		return nil, &Unusable{N: first.N, Err: fmt.Errorf("it stands where record %d of campaign %s is due", c.Next, c.ID)}
 	}
 	source, err := recorded(c, recs)
 	if err != nil {
-		return &Unusable{N: first.N, Err: err}
+		return nil, &Unusable{N: first.N, Err: err}
 	}
 	source.history = r.History
 	if source.history == nil {
@@ -159,19 +167,18 @@ func (r *Replayer) decide(c *rules.Campaign, cmd rules.Command, first events.Rec
 	var missing *rules.MissingEdition
 	switch {
 	case errors.As(err, &missing), errors.Is(err, rules.ErrNoHistory):
-		return &Unusable{N: first.N, Err: err}
+		return nil, &Unusable{N: first.N, Err: err}
 	case err != nil:
-		return &Divergence{Campaign: c.ID, N: first.N, Field: "cmd", Stored: first.Cmd.Type + " was executed", Decided: err.Error()}
+		return nil, &Divergence{Campaign: c.ID, N: first.N, Field: "cmd", Stored: first.Cmd.Type + " was executed", Decided: err.Error()}
 	}
-	head := events.Head{Campaign: c.ID, N: first.N, At: first.At, By: first.By, Cmd: first.Cmd}
 	decided, err := events.EncodeCommit(head, facts, func(i int) string { return recs[min(i, len(recs)-1)].ID })
 	if err != nil {
-		return &Unusable{N: first.N, Err: err}
+		return nil, &Unusable{N: first.N, Err: err}
 	}
 	if bytes.Equal(decided, payload) {
-		return nil
+		return facts, nil
 	}
-	return firstDifference(c.ID, first.N, events.SplitCommit(payload), events.SplitCommit(decided))
+	return nil, firstDifference(c.ID, first.N, events.SplitCommit(payload), events.SplitCommit(decided))
 }
 
 // seeds are the dice of one commit as its records tell them.

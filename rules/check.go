@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"slices"
@@ -85,12 +86,13 @@ func checkMap(path string, data jsontext.Value, v reflect.Value, tag reflect.Str
 }
 
 func checkStruct(path string, data jsontext.Value, v reflect.Value) error {
-	var members map[string]jsontext.Value
-	if data.Kind() != '{' || json.Unmarshal(data, &members) != nil {
+	if data.Kind() != '{' {
 		return nil // a type with a form of its own has checked itself
 	}
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
+	members := membersOf(data)
+	typ := v.Type()
+	for i := range typ.NumField() {
+		f := typ.Field(i)
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if !f.IsExported() || name == "-" {
 			continue
@@ -101,7 +103,7 @@ func checkStruct(path string, data jsontext.Value, v reflect.Value) error {
 			}
 			continue
 		}
-		member, present := members[name]
+		member, present := find(members, name)
 		if !present {
 			if !strings.Contains(rest, "omit") {
 				return &Invalid{Field: join(path, name), Reason: "is missing"}
@@ -113,6 +115,79 @@ func checkStruct(path string, data jsontext.Value, v reflect.Value) error {
 		}
 	}
 	return nil
+}
+
+// member is one member of a JSON object.
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+func find(members []member, name string) (jsontext.Value, bool) {
+	for _, m := range members {
+		if m.name == name {
+			return m.value, true
+		}
+	}
+	return nil, false
+}
+
+// membersOf cuts an object, which has been read strictly before, into its members.
+// It knows no more of the grammar than where strings and nesting end.
+func membersOf(object jsontext.Value) []member {
+	members := make([]member, 0, 8)
+	var name string
+	start, depth := 0, 0
+	end := func(i int) {
+		if value := bytes.TrimSpace(object[start:i]); len(value) > 0 {
+			members = append(members, member{name, jsontext.Value(value)})
+		}
+	}
+	for i := 0; i < len(object); i++ {
+		switch object[i] {
+		case '"':
+			from := i
+			for i++; i < len(object) && object[i] != '"'; i++ {
+				if object[i] == '\\' {
+					i++
+				}
+			}
+			if i >= len(object) {
+				return members
+			}
+			if depth == 1 && start == 0 {
+				name = unquoted(object[from : i+1])
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 && start > 0 {
+				end(i)
+				return members
+			}
+		case ':':
+			if depth == 1 && start == 0 {
+				start = i + 1
+			}
+		case ',':
+			if depth == 1 {
+				end(i)
+				start = 0
+			}
+		}
+	}
+	return members
+}
+
+func unquoted(quoted []byte) string {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1])
+	}
+	name, err := jsontext.AppendUnquote(nil, quoted)
+	if err != nil {
+		return "" // it was read before, so this does not happen; no field has this name
+	}
+	return string(name)
 }
 
 func checkNumber(path string, n int64, tag reflect.StructTag) error {

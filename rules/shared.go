@@ -306,12 +306,17 @@ func roll(t *Turn, d *Roll) error {
 	}
 	th := t.Throw(d.Purpose, who)
 	th.Expression = d.Expression
-	result := expression.Roll(func(sides uint32) uint32 { return uint32(th.Die(int(sides))) })
+	result := expression.RollKinds(func(sides uint32, fudge bool) uint32 {
+		if fudge {
+			return uint32(th.FudgeDie())
+		}
+		return uint32(th.Die(int(sides)))
+	})
 	if t.err != nil {
 		return t.err
 	}
 	if len(th.Draws) == 0 {
-		return Reject("no_dice", "", "%s throws no dice", d.Expression).On("expression")
+		return Reject("no_dice", "", "at position 1: %s throws no dice (it is %d): a roll needs a die somewhere, such as d6", d.Expression, result.Total).On("expression")
 	}
 	th.Base(int(result.Total))
 	th.Detail, err = json.Marshal(result, json.Deterministic(true))

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"tallystick/events"
 	"tallystick/rules/dice"
 )
@@ -140,6 +143,16 @@ func (t *Turn) Emit(e events.Event) {
 	t.facts = append(t.facts, events.Fact{Clock: t.c.Clock, Event: e})
 }
 
+// State writes what a system says of a body in Vitals beside its health: a
+// struct whose members are left out when they say nothing.
+func State(v any) jsontext.Value {
+	state, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		panic("rules: a state that cannot be written: " + err.Error())
+	}
+	return state
+}
+
 // begin opens a scope: the dice of what follows come from one roll of the
 // principal's lane.
 func (t *Turn) begin(principal string) { t.scope = scope{principal: principal, start: len(t.facts)} }
@@ -191,22 +204,38 @@ func (t *Turn) finish() {
 	}
 }
 
-// draw takes one die. After the first thing that goes wrong every die shows
-// 1, and the turn fails in the end.
-func (t *Turn) draw(sides int) int {
+// A die is a kind of die: how many sides it has, and the lowest number on
+// them, from which the others go up by one. It is drawn as 1 to sides, and
+// typed in as it shows.
+type die struct{ sides, low int }
+
+// fudgeDie shows -1, 0 or 1.
+var fudgeDie = die{sides: 3, low: -1}
+
+func (d die) String() string {
+	if d == fudgeDie {
+		return "dF (-1, 0 or 1)"
+	}
+	return fmt.Sprintf("d%d", d.sides)
+}
+
+// draw takes one die. After the first thing that goes wrong every die is drawn
+// as 1, and the turn fails in the end.
+func (t *Turn) draw(d die) int {
 	if t.err != nil {
 		return 1
 	}
-	face, err := t.face(sides)
+	face, err := t.face(d)
 	if err != nil {
 		t.err = err
 		return 1
 	}
-	t.scope.draws = append(t.scope.draws, events.Draw{uint32(sides), uint32(face)})
+	t.scope.draws = append(t.scope.draws, events.Draw{uint32(d.sides), uint32(face)})
 	return face
 }
 
-func (t *Turn) face(sides int) (int, error) {
+func (t *Turn) face(d die) (int, error) {
+	sides := d.sides
 	if t.oracle != nil {
 		return t.oracle(sides), nil
 	}
@@ -217,7 +246,7 @@ func (t *Turn) face(sides int) (int, error) {
 		return 0, Reject(noSession, "", "dice are thrown only inside a session: open one first (session.open)")
 	}
 	if t.cmd.Dice != nil && (t.otherwise == nil || len(t.hand) > 0) {
-		return t.faceByHand(sides)
+		return t.faceByHand(d)
 	}
 	if t.scope.stream == nil {
 		if err := t.beginRoll(); err != nil {
@@ -234,23 +263,23 @@ func (t *Turn) face(sides int) (int, error) {
 	return int(t.scope.stream.Die(uint32(sides))), nil
 }
 
-func (t *Turn) faceByHand(sides int) (int, error) {
+func (t *Turn) faceByHand(d die) (int, error) {
 	k := len(t.cmd.Dice.Faces) - len(t.hand)
 	if len(t.hand) == 0 {
 		th := t.scope.throws[len(t.scope.throws)-1]
-		what := fmt.Sprintf("d%d", sides)
+		what := d.String()
 		if th.Purpose != "" {
 			what += " for " + th.Purpose
 		}
 		return 0, Reject("more_dice", "", "the rules ask for one more die: %s; send all faces in one command", what).On("dice.faces")
 	}
-	face := t.hand[0]
-	if face < 1 || face > sides {
-		return 0, Reject("impossible_face", "", "die %d shows %d, but it is a d%d", k+1, face, sides).On(fmt.Sprintf("dice.faces.%d", k))
+	shown := t.hand[0]
+	if shown < d.low || shown >= d.low+d.sides {
+		return 0, Reject("impossible_face", "", "die %d shows %d, but it is a %s", k+1, shown, d).On(fmt.Sprintf("dice.faces.%d", k))
 	}
 	t.hand = t.hand[1:]
 	t.scope.roll.Source = SourcePhysical
-	return face, nil
+	return shown - d.low + 1, nil
 }
 
 // beginRoll takes the next link of the principal's lane.
@@ -372,10 +401,16 @@ func (t *Turn) Throw(purpose string, character *Character) *Throw {
 }
 
 // Die takes one die of so many sides and returns its face.
-func (th *Throw) Die(sides int) int {
-	face := th.t.draw(sides)
+func (th *Throw) Die(sides int) int { return th.take(die{sides: sides, low: 1}) }
+
+// FudgeDie takes one fudge die and returns its face as it is drawn: 1, 2 or 3
+// for -1, 0 and +1.
+func (th *Throw) FudgeDie() int { return th.take(fudgeDie) }
+
+func (th *Throw) take(d die) int {
+	face := th.t.draw(d)
 	if th.t.err == nil {
-		th.Draws = append(th.Draws, events.Draw{uint32(sides), uint32(face)})
+		th.Draws = append(th.Draws, events.Draw{uint32(d.sides), uint32(face)})
 	}
 	return face
 }

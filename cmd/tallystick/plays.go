@@ -63,7 +63,7 @@ func playPERP(d *demo) {
 			"skills": map[string]any{
 				"Swords":    map[string]any{"points": 1, "kind": "weapon", "specializations": []string{"Rapier"}, "exclusions": []string{"Two handed swords"}},
 				"Seduction": map[string]any{"points": 3}, "Etiquette": map[string]any{"points": 2}, "Fast talk": map[string]any{"points": 3},
-				"Archery": map[string]any{"points": 1}, "Read and write": map[string]any{"points": 0}, "History": map[string]any{"points": 0},
+				"Archery": map[string]any{"points": 1, "kind": "weapon"}, "Read and write": map[string]any{"points": 0}, "History": map[string]any{"points": 0},
 				"Horseback riding": map[string]any{"points": 0}, "Street wise": map[string]any{"points": -2}, "Geography": map[string]any{"points": -1},
 			},
 			"hp": 12, "weapons": []any{map[string]any{"name": "Rapier", "class": "medium"}},

@@ -29,6 +29,9 @@ import (
 const asProgram = "TALLYSTICK_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if config := os.Getenv(asStore); config != "" {
+		runStore(config)
+	}
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
@@ -50,29 +53,53 @@ func program(args ...string) *exec.Cmd {
 }
 
 // serve starts a server on a data folder and waits until it is ready.
-func serve(t *testing.T, dir string) *process {
+func serve(t *testing.T, dir string, flags ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: program("serve", "--data", dir, "--listen", "127.0.0.1:0"), stderr: &bytes.Buffer{}}
+	p, err := tryServe(t, dir, flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// serveSoon is serve for a store that may still have to elect a leader.
+func serveSoon(t *testing.T, dir string, flags ...string) *process {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		p, err := tryServe(t, dir, flags...)
+		if err == nil {
+			return p
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func tryServe(t *testing.T, dir string, flags ...string) (*process, error) {
+	t.Helper()
+	args := append([]string{"serve", "--data", dir, "--listen", "127.0.0.1:0"}, flags...)
+	p := &process{t: t, cmd: program(args...), stderr: &bytes.Buffer{}}
 	p.cmd.Stderr = p.stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	t.Cleanup(func() { p.cmd.Process.Kill(); p.cmd.Wait() })
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		p.cmd.Wait()
-		t.Fatalf("the server did not start: %v\n%s", err, p.stderr)
+		return nil, fmt.Errorf("the server did not start: %w\n%s", err, p.stderr)
 	}
+	t.Cleanup(func() { p.cmd.Process.Kill(); p.cmd.Wait() })
 	token, err := os.ReadFile(filepath.Join(dir, "admin.token"))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	p.client = &client{base: strings.TrimSpace(strings.TrimPrefix(line, "tallystick serves ")), token: strings.TrimSpace(string(token))}
-	return p
+	return p, nil
 }
 
 func (p *process) kill() {

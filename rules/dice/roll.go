@@ -96,6 +96,12 @@ func (r Result) String() string {
 // taken from left to right; a group first takes the dice it names, then goes through them from the first on, and each
 // die that is rerolled or explodes puts a new one at the end of the row. Roll panics if die returns another face.
 func (e *Expression) Roll(die func(sides uint32) uint32) Result {
+	return e.RollKinds(func(sides uint32, _ bool) uint32 { return die(sides) })
+}
+
+// RollKinds is Roll for a source that has to know which dice are fudge dice, because people write down what they see:
+// the source returns 1 to 3 for -1 to +1 of those, too.
+func (e *Expression) RollKinds(die func(sides uint32, fudge bool) uint32) Result {
 	r := &roller{die: die, groups: []Group{}}
 	result := Result{Expression: e.text, Total: e.root.roll(r), Groups: r.groups}
 	for _, g := range r.groups {
@@ -107,7 +113,7 @@ func (e *Expression) Roll(die func(sides uint32) uint32) Result {
 }
 
 type roller struct {
-	die    func(sides uint32) uint32
+	die    func(sides uint32, fudge bool) uint32
 	groups []Group
 }
 
@@ -246,7 +252,7 @@ func (p *pool) take(r *roller) Group {
 	group := Group{Text: string(p.write(nil)), Label: p.label, Sides: uint32(p.sides()), Fudge: p.fudge, Counts: p.success != nil}
 	again := make([]bool, 0, p.count) // whether the die stands in for a rerolled one
 	add := func(standsIn bool) {
-		face := r.die(group.Sides)
+		face := r.die(group.Sides, group.Fudge)
 		if face < 1 || face > group.Sides {
 			panic(fmt.Sprintf("dice: a d%d shows %d", group.Sides, face))
 		}

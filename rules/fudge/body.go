@@ -4,6 +4,8 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"tallystick/events"
 	"tallystick/rules"
 )
@@ -252,6 +254,7 @@ func (System) Vitals(o rules.Options, body rules.Body, _ int64) events.Vitals {
 	v := events.Vitals{
 		Alive:      !b.Dead,
 		Conditions: slices.Clone(b.Conditions),
+		State:      b.state(),
 		Health: events.Health{
 			Points: max(0, most-b.points()), Max: most,
 			Rank: stageTable[stage].name, Penalty: stageTable[stage].penalty,
@@ -268,6 +271,20 @@ func (System) Vitals(o rules.Options, body rules.Body, _ int64) events.Vitals {
 		v.Conditions = append(v.Conditions, events.Condition{Name: spent, Since: b.Changed, Rule: "FUDGE-41"})
 	}
 	return v
+}
+
+// State is what a player has to know of a body beside its health.
+type State struct {
+	Fatigue   int    `json:"fatigue,omitzero"`   // cards held for it (FUDGE-41)
+	Remainder string `json:"remainder,omitzero"` // of a point lost beside the wounds: 2/3 (FUDGE-63)
+}
+
+func (b *Body) state() jsontext.Value {
+	s := State{Fatigue: b.Fatigue, Remainder: b.Remainder}
+	if s == (State{}) {
+		return nil
+	}
+	return rules.State(s)
 }
 
 // NextTick is the earliest of death at Near Death, a week of rest and the

@@ -13,7 +13,7 @@ import (
 type Brawl struct {
 	Lone      Brawler   `json:"lone"`
 	Foes      []Brawler `json:"foes" minItems:"1" maxItems:"20"`
-	OneRoll   bool      `json:"one_roll,omitzero" doc:"the game master rolls once for all foes, who are non-player characters"`
+	OneRoll   bool      `json:"one_roll,omitzero" doc:"the game master rolls once for all foes, two or more, who are non-player characters"`
 	Room      int       `json:"room,omitzero" minimum:"1" maximum:"20" doc:"foes that can reach the lone fighter: 6 when left out, 3 or 4 with swung weapons, 1 or 2 in a doorway"`
 	Automatic *Harm     `json:"automatic,omitzero" doc:"what each automatic hit does, with one roll; left out: wound.inflict follows by hand"`
 }
@@ -81,6 +81,9 @@ func (d *Brawl) gather(t *rules.Turn) (*mob, error) {
 	if err := reach(len(d.Foes), d.Room); err != nil {
 		return nil, err
 	}
+	if d.OneRoll && len(d.Foes) < 2 {
+		return nil, rules.Reject("one_roll_is_for_several", "FUDGE-34", "one roll is for several foes: a single one rolls for itself").On("one_roll")
+	}
 	if d.Automatic != nil && !d.OneRoll {
 		return nil, &rules.Invalid{Field: "automatic", Reason: "is for one_roll: otherwise nobody hits automatically"}
 	}
@@ -116,7 +119,7 @@ func (m *mob) join(t *rules.Turn, path string, f Brawler, foe bool) error {
 	if m.data.OneRoll && foe != (who.Kind == "npc") {
 		return rules.Reject("one_roll_is_for_npcs", "FUDGE-34", "one roll is for non-player characters against a player character: %s is a %s", who.Name, who.Kind).On(path + ".character")
 	}
-	weapon, err := f.armed(m.o, who, path)
+	weapon, err := f.armed(m.o, who, path, melee)
 	if err != nil {
 		return err
 	}

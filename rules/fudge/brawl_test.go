@@ -168,7 +168,9 @@ func TestBrawlRejections(t *testing.T) {
 	tb.invalid("foes.1.character", "fudge.brawl", brawling(tucker, []string{foes[0], foes[0]}, ""))
 	tb.invalid("foes.0.character", "fudge.brawl", brawling(tucker, []string{tucker}, ""))
 	tb.no("one_roll_is_for_npcs", "FUDGE-34", "fudge.brawl", brawling(foes[0], foes[1:], `,"one_roll":true`))
-	tb.no("one_roll_is_for_npcs", "FUDGE-34", "fudge.brawl", brawling(tucker, []string{tb.person("Ally", "pc", `{"weapons":{"cutlass":{"size":"average"}}}`)}, `,"one_roll":true`))
+	tb.no("one_roll_is_for_npcs", "FUDGE-34", "fudge.brawl", brawling(tucker, []string{foes[0], tb.person("Ally", "pc", `{"weapons":{"cutlass":{"size":"average"}}}`)}, `,"one_roll":true`))
+	tb.no("one_roll_is_for_several", "FUDGE-34", "fudge.brawl", brawling(tucker, foes[:1], `,"one_roll":true`))
+	tb.do("fudge.brawl", brawling(tucker, foes[:1], ""), 3, 4, 3, 4)
 	many := append([]string{}, foes...)
 	for range 4 {
 		many = append(many, tb.person("Hand", "npc", `{"weapons":{"cutlass":{"size":"average"}}}`))

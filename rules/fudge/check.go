@@ -135,7 +135,7 @@ type Check struct {
 	Difficulty string `json:"difficulty,omitzero" enum:"Terrible,Poor,Mediocre,Fair,Good,Great,Superb,Superb+1,Superb+2,Superb+3,Superb+4" doc:"degree task; Fair when left out"`
 	Skill
 	Target     int64 `json:"target,omitzero" minimum:"1" doc:"n of a target.sealed: the degree task is hidden, Fair is 0 in it"`
-	HumanScale bool  `json:"human_scale,omitzero" doc:"the task is rated on the human scale of strength, the trait on the character's own"`
+	HumanScale bool  `json:"human_scale,omitzero" doc:"a task of Strength is rated on the human scale, the trait on the character's own; not with a hidden target"`
 	Lenient    bool  `json:"lenient,omitzero" doc:"lets somebody Disabled try it all the same; for the game master"`
 }
 
@@ -158,8 +158,8 @@ func check(t *rules.Turn, d *Check) error {
 	if err != nil {
 		return err
 	}
-	if d.HumanScale {
-		e.scale = who.Body.(*Body).Sheet.strengthScale()
+	if e.scale, err = d.scale(who); err != nil {
+		return err
 	}
 	if d.Target != 0 {
 		return d.hidden(t, e)
@@ -176,6 +176,25 @@ func check(t *rules.Turn, d *Check) error {
 	success, margin, critical := unopposed(t.Options(), r, difficulty)
 	r.close("difficulty", difficulty, critical, passed(success), margin)
 	return nil
+}
+
+// scale is the number of levels from the character's scale of strength to that
+// of the task (FUDGE-60). Only Strength has scales; and a hidden task is opened
+// without anybody to say on which scale the roll was.
+func (d *Check) scale(who *rules.Character) (int, error) {
+	rolled := d.Trait
+	if d.Instead {
+		rolled = d.Secondary
+	}
+	switch {
+	case !d.HumanScale:
+		return 0, nil
+	case !isStrength(rolled):
+		return 0, rules.Reject("scale_is_of_strength", "FUDGE-60", "only Strength has scales, not %s", rolled).On("human_scale")
+	case d.Target != 0:
+		return 0, &rules.Invalid{Field: "human_scale", Reason: "is for a difficulty that is named: the hidden one stays on the character's own scale"}
+	}
+	return who.Body.(*Body).Sheet.strengthScale(), nil
 }
 
 // hidden rolls against a task that nobody has seen yet.

@@ -286,6 +286,36 @@ func TestStrengthOnTwoScales(t *testing.T) {
 	}
 }
 
+// B9.1: a leprechaun "might need a Superb strength degree task" for what a human
+// does without a roll. Whether a task needs dice is a matter of who tries.
+func TestHumanTasksOfOtherScales(t *testing.T) {
+	tb := play(t, "")
+	tb.do("setting.define", `{"reason":"giants","setting":{"scales":{"giant":{"strength":5},"leprechaun":{"strength":-6}}}}`)
+	wee := tb.person("Fionn", "npc", `{"strength":"Superb","traits":{"Climbing":"Good"},"scale":{"kind":"leprechaun"}}`)
+	giant := tb.person("Og", "npc", `{"strength":"Terrible","scale":{"kind":"giant"}}`)
+	human := tb.person("Joe", "pc", `{"strength":"Fair"}`)
+	lift := func(who, task string, faces ...int) []events.Fact {
+		t.Helper()
+		return tb.do("check", fmt.Sprintf(`{"character":%q,"trait":"Strength","difficulty":%q,"human_scale":true}`, who, task), faces...)
+	}
+	one[*RollSkipped](t, lift(human, "Terrible"))
+	outcome(t, throws(t, lift(wee, "Terrible", 3, 4))[0], "success", 0, "Terrible")
+	outcome(t, throws(t, lift(wee, "Terrible", 3, 3))[0], "success", 0, "Terrible")
+	outcome(t, throws(t, lift(wee, "Terrible", 2, 3))[0], "failure", -1, "Terrible-1")
+	for _, task := range []string{"Terrible", "Poor", "Fair", "Good"} { // Good is 4 levels above a giant's Terrible - 5
+		if s := one[*RollSkipped](t, lift(giant, task)); s.Outcome != "success" || s.Rule != "FUDGE-4" {
+			t.Errorf("%s: %+v", task, s)
+		}
+	}
+	outcome(t, throws(t, lift(giant, "Superb", 3, 4))[0], "failure", -1, "Great")
+	refused := `{"character":%q,"human_scale":true,%s}`
+	tb.no("scale_is_of_strength", "FUDGE-60", "check", fmt.Sprintf(refused, wee, `"trait":"Climbing"`))
+	tb.no("scale_is_of_strength", "FUDGE-60", "check", fmt.Sprintf(refused, giant, `"trait":"Strength","secondary":"Constitution","secondary_instead":true`))
+	tb.do("target.seal", fmt.Sprintf(`{"seal":%q}`, strings.Repeat("ab", 32)))
+	n := tb.Records[len(tb.Records)-1].N
+	tb.invalid("human_scale", "check", fmt.Sprintf(refused, wee, fmt.Sprintf(`"trait":"Strength","target":%d`, n)))
+}
+
 // A hidden degree task is judged when it is opened.
 func TestJudge(t *testing.T) {
 	for _, row := range []struct {

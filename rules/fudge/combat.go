@@ -11,6 +11,7 @@ import (
 const (
 	offence   = "offence"
 	defence   = "defence"
+	melee     = "melee"
 	thrown    = "thrown"
 	propelled = "propelled"
 )
@@ -81,6 +82,8 @@ func (d *Attack) check(t *rules.Turn, target *rules.Character) error {
 		return rules.Reject("unaware_is_for_ranged", "FUDGE-29", "only a shot can be aimed at somebody unaware; a helpless victim is killed without a roll (fudge.kill)").On("unaware")
 	case d.Unaware && d.Defence != nil:
 		return rules.Reject("unaware_does_not_defend", "FUDGE-29", "%s is unaware and rolls no defence", target.Name).On("defence")
+	case d.Unaware && d.PropelledPenalty != 0:
+		return rules.Reject("unaware_does_not_defend", "FUDGE-31", "%s is unaware and has no defence that a propelled weapon could lower", target.Name).On("propelled_penalty")
 	case d.Unaware && d.Returns != nil:
 		return rules.Reject("unaware_does_not_defend", "FUDGE-29", "%s is unaware and does not shoot back", target.Name).On("returns")
 	case d.Unaware:
@@ -93,6 +96,8 @@ func (d *Attack) check(t *rules.Turn, target *rules.Character) error {
 		return rules.Reject("melee_is_simultaneous", "FUDGE-26", "in melee both sides strike in one roll: there is nothing to return").On("returns")
 	case d.PropelledPenalty != 0 && d.Mode != propelled:
 		return rules.Reject("not_propelled", "FUDGE-31", "only a propelled weapon is harder to avoid").On("propelled_penalty")
+	case d.Returns != nil && d.Returns.PropelledPenalty != 0 && d.Returns.Mode != propelled:
+		return rules.Reject("not_propelled", "FUDGE-31", "only a propelled weapon is harder to avoid").On("returns.propelled_penalty")
 	}
 	if err := able(t, "target", target); err != nil {
 		no := *err.(*rules.Rejection)
@@ -186,11 +191,11 @@ func meet(o rules.Options, a, b result, stanceA, stanceB string) exchange {
 }
 
 func (d *Attack) melee(t *rules.Turn, attacker, target *rules.Character) error {
-	mine, err := d.Fighter.armed(t.Options(), attacker, "")
+	mine, err := d.Fighter.armed(t.Options(), attacker, "", melee)
 	if err != nil {
 		return err
 	}
-	theirs, err := d.Defence.armed(t.Options(), target, "defence")
+	theirs, err := d.Defence.armed(t.Options(), target, "defence", melee)
 	if err != nil {
 		return err
 	}
@@ -230,7 +235,7 @@ func melees(relative int) string {
 // ambush is a shot at an unaware target: unopposed, against a task that holds
 // range, light and cover (FUDGE-29).
 func (d *Attack) ambush(t *rules.Turn, attacker, target *rules.Character) error {
-	mine, err := d.Fighter.armed(t.Options(), attacker, "")
+	mine, err := d.Fighter.armed(t.Options(), attacker, "", d.Mode)
 	if err != nil {
 		return err
 	}
@@ -317,7 +322,7 @@ type shot struct {
 }
 
 func aim(t *rules.Turn, path, mode string, penalty int, f Fighter, shooter *rules.Character, against Fighter, againstPath string, dodger *rules.Character) (shot, error) {
-	weapon, err := f.armed(t.Options(), shooter, path)
+	weapon, err := f.armed(t.Options(), shooter, path, mode)
 	if err != nil {
 		return shot{}, err
 	}
@@ -348,9 +353,14 @@ type armed struct {
 	weapon Weapon
 }
 
-// armed finds the weapon on the sheet or in the setting (FUDGE-28).
-func (f Fighter) armed(o rules.Options, who *rules.Character, path string) (armed, error) {
+// armed finds the weapon on the sheet or in the setting (FUDGE-28), and holds
+// it against the way it is used. Where no damage is counted a shot needs no
+// weapon that is written down.
+func (f Fighter) armed(o rules.Options, who *rules.Character, path, mode string) (armed, error) {
 	if f.Weapon == "" {
+		if mode != melee && o.Is(optDamage, objective) {
+			return armed{}, rules.Reject("bare_hands_are_for_melee", "FUDGE-28", "nothing is %s with bare hands: name the weapon", mode).On(at(path, "weapon"))
+		}
 		return armed{who, "bare hands", Weapon{Size: "none"}}, nil
 	}
 	w, ok := named(who.Body.(*Body).Sheet.Weapons, f.Weapon)
@@ -359,6 +369,9 @@ func (f Fighter) armed(o rules.Options, who *rules.Character, path string) (arme
 	}
 	if !ok {
 		return armed{}, rules.Reject("no_such_weapon", "FUDGE-28", "%s has no weapon %s, and the setting has none", who.Name, f.Weapon).On(at(path, "weapon"))
+	}
+	if !w.serves(mode) {
+		return armed{}, rules.Reject("not_a_"+mode+"_weapon", "FUDGE-28", "%s is no weapon that is used so (%s): it is rated for other ways (modes of the weapon)", f.Weapon, mode).On(at(path, "weapon"))
 	}
 	return armed{who, f.Weapon, w}, nil
 }

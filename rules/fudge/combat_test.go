@@ -2,6 +2,7 @@ package fudge
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"tallystick/events"
@@ -328,6 +329,54 @@ func TestScratchesAddUp(t *testing.T) {
 		}
 		tb.rank(ann, "Very Hurt", 3)
 	}
+}
+
+// A weapon is held against the way it is used (FUDGE-28): by its rating, or by
+// the modes that are written down for it.
+func TestWaysToUseAWeapon(t *testing.T) {
+	tb := play(t, "")
+	ann := tb.person("Ann", "npc", `{"weapons":{"sword":{"size":"average","sharp":true},"bow":{"size":"average"},"big gun":{"strength":8},"grenade":{"strength":4},
+		"fists":{"size":"martial art"},"boots":{"modifier":0},"sword of light":{"strength":5,"modes":["melee"]},"barbed bow":{"size":"average","sharp":true,"modes":["propelled"]}}}`)
+	bob := tb.person("Bob", "npc", `{"weapons":{"big gun":{"strength":8}}}`)
+	use := map[string]string{
+		"melee":     `{"attacker":%q,"target":%q,"trait":"Sword","weapon":%q,"defence":{"trait":"Sword"}}`,
+		"thrown":    `{"attacker":%q,"target":%q,"mode":"thrown","trait":"Bow","weapon":%q,"defence":{"trait":"Dodge"}}`,
+		"propelled": `{"attacker":%q,"target":%q,"mode":"propelled","trait":"Bow","weapon":%q,"unaware":true}`,
+	}
+	faces := map[string][]int{"melee": {3, 4, 3, 4}, "thrown": {3, 4, 3, 4}, "propelled": {1, 1}} // nobody is hurt
+	for _, row := range []struct {
+		weapon string
+		modes  []string
+	}{
+		{"sword", []string{"melee", "thrown"}}, {"bow", []string{"melee", "thrown", "propelled"}}, {"big gun", []string{"thrown", "propelled"}},
+		{"fists", []string{"melee"}}, {"boots", []string{"melee", "thrown", "propelled"}},
+		{"sword of light", []string{"melee"}}, {"barbed bow", []string{"propelled"}},
+	} {
+		for mode, data := range use {
+			data = fmt.Sprintf(data, ann, bob, row.weapon)
+			if slices.Contains(row.modes, mode) {
+				tb.do("attack", data, faces[mode]...)
+			} else {
+				tb.no("not_a_"+mode+"_weapon", "FUDGE-28", "attack", data)
+			}
+		}
+	}
+	for _, data := range []string{
+		`{"attacker":%q,"target":%q,"mode":"propelled","trait":"Bow","defence":{"trait":"Dodge"}}`,
+		`{"attacker":%q,"target":%q,"mode":"thrown","trait":"Bow","unaware":true}`,
+		`{"attacker":%q,"target":%q,"mode":"thrown","trait":"Bow","weapon":"grenade","defence":{"trait":"Dodge"},"returns":{"mode":"thrown","trait":"Bow","defence":{"trait":"Dodge"}}}`,
+	} {
+		tb.no("bare_hands_are_for_melee", "FUDGE-28", "attack", fmt.Sprintf(data, ann, bob))
+	}
+	tb.no("not_a_melee_weapon", "FUDGE-28", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"trait":"Sword","weapon":"sword","defence":{"trait":"Sword","weapon":"big gun"}}`, ann, bob))
+	tb.no("not_a_melee_weapon", "FUDGE-28", "fudge.brawl", fmt.Sprintf(`{"lone":{"character":%q,"trait":"Sword"},"foes":[{"character":%q,"trait":"Sword","weapon":"big gun"}]}`, ann, bob))
+	tb.no("unaware_does_not_defend", "FUDGE-31", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"propelled","trait":"Bow","weapon":"bow","unaware":true,"propelled_penalty":2}`, ann, bob))
+	tb.no("not_propelled", "FUDGE-31", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"thrown","trait":"Bow","weapon":"grenade","defence":{"trait":"Dodge"},"returns":{"mode":"thrown","propelled_penalty":2,"trait":"Bow","weapon":"big gun","defence":{"trait":"Dodge"}}}`, ann, bob))
+
+	// Where no damage is counted, a shot needs no weapon that is written down.
+	told := play(t, `{"fudge.damage":"subjective"}`)
+	ann, bob = told.person("Ann", "npc", `{}`), told.person("Bob", "npc", `{}`)
+	told.do("attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"propelled","trait":"Bow","defence":{"trait":"Dodge"}}`, ann, bob), 3, 4, 3, 4)
 }
 
 // Everything that an attack needs is refused before a die is thrown.

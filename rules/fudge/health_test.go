@@ -276,3 +276,27 @@ func TestFatigue(t *testing.T) {
 		tb.do("fudge.tire", fmt.Sprintf(`{"character":%q,"cards":2,"cause":"x"}`, bob))
 	}
 }
+
+// What is neither wound nor condition is in the state: cards of fatigue and
+// what is left of a fraction.
+func TestStateOfABody(t *testing.T) {
+	tb := play(t, "")
+	tb.do("setting.define", `{"reason":"beings","setting":{"scales":{"dragon":{"hit_points":"5"}}}}`)
+	smok := tb.person("Smok", "npc", `{"scale":{"kind":"dragon"}}`)
+	ann := tb.person("Ann", "npc", `{"strength":"Great","weapons":{"sword":{"size":"large","sharp":true}}}`)
+	says := func(want string) {
+		t.Helper()
+		if got := string(tb.vitals(smok).State); got != want {
+			t.Errorf("state %s, want %s", got, want)
+		}
+	}
+	says("")
+	tb.do("fudge.tire", fmt.Sprintf(`{"character":%q,"cards":2,"cause":"a march"}`, smok))
+	says(`{"fatigue":2}`)
+	tb.do("attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"trait":"Sword","weapon":"sword","defence":{"trait":"Claws"}}`, ann, smok), 3, 4, 3, 4) // by 2, and 3: 5 points
+	says(`{"fatigue":2}`)
+	tb.do("attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"trait":"Sword","weapon":"sword","defence":{"trait":"Claws"}}`, ann, smok), 4, 5, 3, 4)
+	says(`{"fatigue":2,"remainder":"1/5"}`)
+	tb.do("fudge.rest", fmt.Sprintf(`{"character":%q}`, smok))
+	says(`{"remainder":"1/5"}`)
+}

@@ -160,8 +160,8 @@ type task struct {
 	rule      string // of being automatic
 }
 
-// judge says whether a task needs dice: one of Terrible or lower succeeds
-// without (FUDGE-4). Tasks beyond Superb+4 are refused, since no result is
+// judge says whether a task needs dice: one of Terrible or lower on the scale
+// of who tries succeeds without (FUDGE-4, FUDGE-60). Tasks beyond Superb+4 are refused, since no result is
 // there (FUDGE-3, FUDGE-6).
 func judge(o rules.Options, field string, e effort, level Level) (task, error) {
 	if level > highest {
@@ -175,7 +175,7 @@ func judge(o rules.Options, field string, e effort, level Level) (task, error) {
 	// Tasks on the human scale of strength are compared after conversion.
 	worst, best = worst+Level(e.scale), best+Level(e.scale)
 	switch {
-	case level <= Terrible:
+	case level-Level(e.scale) <= Terrible:
 		return task{level, true, true, "FUDGE-4"}, nil
 	case o.On(optSkip) && worst >= level:
 		return task{level, true, true, "FUDGE-6"}, nil

@@ -51,6 +51,23 @@ type Weapon struct {
 	Sharp    bool   `json:"sharp,omitzero" doc:"one point more, for weapons with a size"`
 	Strength *int   `json:"strength,omitzero" minimum:"-10" maximum:"100" doc:"of a gun, crossbow or beam: counts instead of the attacker's"`
 	Modifier *int   `json:"modifier,omitzero" minimum:"-10" maximum:"100" doc:"of a muscle-powered thing that the game master rates directly"`
+	// Modes are written down for what its rating does not say: a sword of light
+	// that has a strength, a bow with sharp arrows.
+	Modes []string `json:"modes,omitzero" maxItems:"3" enum:"melee,thrown,propelled" doc:"ways it is used; left out: not in melee with a strength, not propelled when sharp, bare hands in melee alone, else in every way"`
+}
+
+// serves reports whether the weapon is used in a way.
+func (w Weapon) serves(mode string) bool {
+	_, sized := weaponTable[w.Size]
+	switch {
+	case len(w.Modes) > 0:
+		return slices.Contains(w.Modes, mode)
+	case w.Strength != nil:
+		return mode != melee
+	case w.Size != "" && !sized:
+		return mode == melee
+	}
+	return !w.Sharp || mode != propelled
 }
 
 // Scale says how a being compares with humans (B9, FUDGE-58).

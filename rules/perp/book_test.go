@@ -230,6 +230,17 @@ func TestShareOut(t *testing.T) {
 	e.stands(b, 7, "hurt")
 	e.refused("nothing_to_share", "perp.share", `{"character":%q,"shares":[{"character":%q,"points":8}]}`, lone, a)
 
+	// What was won has to be shared out before the next fight can take its place.
+	e.Must("gm", "perp.gang", cmd, 1, 2, 4)
+	if no := e.refused("share_first", "perp.gang", "%s", cmd); no.Field != "target" {
+		t.Errorf("%+v", no)
+	}
+	if s := e.body(lone).Share; s == nil || s.Points != 8 {
+		t.Fatalf("to share out: %+v", s)
+	}
+	e.Must("gm", "perp.share", fmt.Sprintf(`{"character":%q,"shares":[{"character":%q,"points":0},{"character":%q,"points":8}]}`, lone, a, b))
+	e.Must("gm", "heal.grant", fmt.Sprintf(`{"character":%q,"points":8,"cause":"a potion"}`, b))
+
 	// A parrier who beats the group has nothing to share out.
 	e.Must("gm", "perp.gang", strings.Replace(cmd, `"against":{`, `"against":{"parry":true,`, 1), 1, 2, 4)
 	if s := e.body(lone).Share; s != nil {
@@ -290,7 +301,7 @@ func TestVolley(t *testing.T) {
 func TestMissiles(t *testing.T) {
 	e := open(t, `{"perp.combat_rounds":"free"}`)
 	finnin := e.person("Finnin", courtier)
-	foe := e.person("Foe", `{"traits":{"Quick":1},"skills":{"Dodge":{"points":2,"kind":"dodge"},"Axe":{"points":3,"kind":"weapon"}},"hp":20,"shield":true,"weapons":[{"name":"axe","class":"battle axe"}]}`)
+	foe := e.person("Foe", `{"traits":{"Quick":1},"skills":{"Dodge":{"points":2,"kind":"dodge"},"Axe":{"points":3,"kind":"weapon"},"Shield use":{"points":1,"kind":"shield"},"First aid":{"points":1,"kind":"medical"},"Anatomy":{"points":1,"kind":"damage"},"Running":{"points":1}},"hp":20,"shield":true,"weapons":[{"name":"axe","class":"battle axe"}]}`)
 	shoot := func(rest string, faces ...int) {
 		t.Helper()
 		e.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,%s}`, finnin, foe, rest), faces...)
@@ -312,6 +323,7 @@ func TestMissiles(t *testing.T) {
 	}
 	for code, rest := range map[string]string{
 		"weapon_skill_cannot_dodge": `"with":{"weapon":"dart"},"against":{"skills":["Axe"]}`,
+		"not_a_dodging_skill":       `"with":{"weapon":"dart"},"against":{"skills":["Shield use"]}`,
 		"no_parry_against_missiles": `"with":{"weapon":"dart"},"against":{"parry":true}`,
 		"fully_behind_hard_cover":   `"with":{"weapon":"dart"},"cover":{"hard_quarters":4}`,
 		"target_not_known":          `"with":{"weapon":"dart"},"cover":{"soft":"full"}`,
@@ -322,6 +334,10 @@ func TestMissiles(t *testing.T) {
 	} {
 		e.refused(code, "attack", `{"attacker":%q,"target":%q,%s}`, finnin, foe, rest)
 	}
+	for _, skill := range []string{"First aid", "Anatomy"} {
+		e.refused("not_a_dodging_skill", "attack", `{"attacker":%q,"target":%q,"with":{"weapon":"dart"},"against":{"skills":[%q]}}`, finnin, foe, skill)
+	}
+	shoot(`"with":{"weapon":"dart"},"against":{"skills":["Running"]}`, 1, 4)
 	// A shield helps against missiles only where the campaign says so.
 	for _, c := range []struct {
 		options string
@@ -451,6 +467,18 @@ func TestHandToHand(t *testing.T) {
 	e := open(t, "")
 	ida, idb := e.person("A", a), e.person("B", b)
 	e.refused("one_skill_only", "attack", `{"attacker":%q,"target":%q,"with":{"skills":["Shield use","Swords"]}}`, ida, idb)
+	for code, with := range map[string]string{
+		"weapon_skill_is_for_shields": `{"skills":["Swords"],"parry":true,"weapon_skill":"Shield use"}`,
+		"not_a_weapon_skill":          `{"skills":["Shield use"],"parry":true,"weapon_skill":"Anatomy"}`,
+	} {
+		if no := e.refused(code, "attack", `{"attacker":%q,"target":%q,"with":%s}`, ida, idb, with); no.Field != "with.weapon_skill" {
+			t.Errorf("%+v", no)
+		}
+	}
+	e.refused("weapon_skill_is_for_shields", "attack", `{"attacker":%q,"target":%q,"with":{"parry":true,"weapon_skill":"Swords"}}`, ida, idb)
+	if no := e.refused("no_shield", "attack", `{"attacker":%q,"target":%q,"against":{"shield":true}}`, ida, idb); no.Field != "against.shield" {
+		t.Errorf("%+v", no)
+	}
 	e.refused("no_damage_skill", "attack", `{"attacker":%q,"target":%q,"with":{"damage_skills":["Swords"]}}`, ida, idb)
 	e.refused("skill_in_roll_and_damage", "attack", `{"attacker":%q,"target":%q,"with":{"skills":["Anatomy"],"damage_skills":["Anatomy"]}}`, ida, idb)
 	e.refused("trait_twice", "check", `{"character":%q,"traits":["Strong","strong"]}`, ida)
@@ -664,5 +692,63 @@ func TestDescription(t *testing.T) {
 				t.Errorf("%s does not say what %s means", o.Name, v)
 			}
 		}
+	}
+}
+
+// Armour put on and off in play, and damage that waits to be shared out, are in
+// the state of a body.
+func TestStateOfABody(t *testing.T) {
+	e := open(t, `{"perp.gang_mode":"brutal"}`)
+	plainly, clad := e.person("Lone", `{"traits":{},"skills":{},"hp":20}`), e.person("Clad", `{"traits":{},"skills":{},"hp":9,"armour":"leather"}`)
+	says := func(id, want string) {
+		t.Helper()
+		if got := string(e.vitals(id).State); got != want {
+			t.Errorf("state %s, want %s", got, want)
+		}
+	}
+	says(plainly, "")
+	says(clad, `{"armour":"leather"}`)
+	e.Must("gm", "perp.wear", fmt.Sprintf(`{"character":%q,"armour":"none"}`, clad))
+	says(clad, `{"armour":"none"}`) // which is not what the sheet says
+	e.Must("gm", "perp.wear", fmt.Sprintf(`{"character":%q,"armour":"powered"}`, clad))
+	says(clad, `{"armour":"powered"}`)
+	e.Must("gm", "perp.power", fmt.Sprintf(`{"character":%q,"on":true}`, clad))
+	says(clad, `{"armour":"powered","powered":true}`)
+	foe := e.person("Foe", plain)
+	e.Must("gm", "perp.gang", fmt.Sprintf(`{"target":%q,"attackers":[{"character":%q},{"character":%q}]}`, plainly, clad, foe), 1, 2, 8)
+	says(plainly, fmt.Sprintf(`{"share":{"points":5,"weapon":"unarmed","targets":[{"character":%q},{"character":%q}]}}`, clad, foe))
+	e.Must("gm", "perp.share", fmt.Sprintf(`{"character":%q,"shares":[{"character":%q,"points":5}]}`, plainly, foe))
+	says(plainly, "")
+}
+
+// Tending takes a medical skill, or one without a kind that the table takes for
+// one (PERP-52).
+func TestTendingTakesAMedicalSkill(t *testing.T) {
+	e := open(t, "")
+	doc := e.person("Doc", `{"traits":{},"skills":{"First aid":{"points":1,"kind":"medical"},"Herbs":{"points":1},"Swords":{"points":1,"kind":"weapon"},"Shield use":{"points":1,"kind":"shield"},"Dodge":{"points":1,"kind":"dodge"},"Anatomy":{"points":1,"kind":"damage"}},"hp":9}`)
+	hurt := e.person("Hurt", plain)
+	e.wound(hurt, 5)
+	for _, skill := range []string{"Swords", "Shield use", "Dodge", "Anatomy"} {
+		e.refused("closed_no_skill", "wound.treat", `{"character":%q,"by":%q,"skills":[%q],"tools":true}`, hurt, doc, skill)
+	}
+	e.Must("gm", "wound.treat", fmt.Sprintf(`{"character":%q,"by":%q,"skills":["Herbs"],"tools":true}`, hurt, doc), 5)
+}
+
+// A skill that no points were spent on has no bonus to give up elsewhere and
+// cannot be specialised by the book; and a refusal names each rule once.
+func TestSpecialisedWithoutPoints(t *testing.T) {
+	e := open(t, "")
+	const create = `{"name":"X","kind":"pc","creation":%q,"sheet":{"traits":{"A":4,"B":-2},"skills":{"Lore":{"points":%d,"specializations":["Elves","Elves"],"exclusions":["Orcs","Trolls"]}},"hp":9}}`
+	e.Must("gm", "character.create", fmt.Sprintf(create, "book", 1))
+	e.Must("gm", "character.create", fmt.Sprintf(create, "free", 0))
+	for _, points := range []int{0, -1} {
+		no := e.refused("specialized_without_points", "character.create", create, "book", points)
+		if no.Rule != "PERP-10" || strings.Count(no.Error(), "PERP-10") != 1 {
+			t.Errorf("%d: %s", points, no)
+		}
+	}
+	no := e.refused("negative_traits", "character.create", "%s", `{"name":"X","kind":"pc","creation":"book","sheet":{"traits":{"A":4,"B":-1},"skills":{},"hp":30}}`)
+	if got := no.Error(); strings.Count(got, "PERP-3") != 1 || strings.Count(got, "PERP-12") != 1 {
+		t.Errorf("%s", got)
 	}
 }

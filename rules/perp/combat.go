@@ -13,9 +13,9 @@ import (
 type Hand struct {
 	Test
 	Weapon       string   `json:"weapon,omitzero" maxLength:"200" doc:"by its name on the sheet, a class, or a weapon the book names; left out: the first on the sheet; unarmed: bare hands"`
-	Shield       *bool    `json:"shield,omitzero" doc:"left out: as on the sheet"`
+	Shield       *bool    `json:"shield,omitzero" doc:"left out: as on the sheet; true only where the sheet has one"`
 	Parry        bool     `json:"parry,omitzero" doc:"defends and does no damage"`
-	WeaponSkill  string   `json:"weapon_skill,omitzero" maxLength:"200" doc:"skill with the weapon, for a parry rolled with the shield skill"`
+	WeaponSkill  string   `json:"weapon_skill,omitzero" maxLength:"200" doc:"skill with the weapon (kind weapon, or none), for a parry rolled with a skill of kind shield"`
 	ParryTraits  []string `json:"parry_traits,omitzero" maxItems:"50" maxLength:"200" doc:"traits that lessen the damage of a parried blow"`
 	DamageTraits []string `json:"damage_traits,omitzero" maxItems:"50" maxLength:"200" doc:"traits that change the damage done"`
 	DamageSkills []string `json:"damage_skills,omitzero" maxItems:"8" maxLength:"200" doc:"skills of kind damage"`
@@ -36,6 +36,9 @@ func (d *Hand) arm(t *rules.Turn, ch *rules.Character, field string, at reach) (
 	f.weapon, f.parry = weapon, d.Parry
 	f.shield = b.Sheet.Shield
 	if d.Shield != nil {
+		if *d.Shield && !b.Sheet.Shield {
+			return nil, rules.Reject("no_shield", "PERP-23", "%s has no shield", ch.Name).On(join(field, "shield"))
+		}
 		f.shield = *d.Shield
 	}
 	f.armour = b.armour()
@@ -62,7 +65,23 @@ func (d *Hand) arm(t *rules.Turn, ch *rules.Character, field string, at reach) (
 		}
 		f.weaponSkill = &found[0]
 	}
-	return f, within(field, f.lawful())
+	return f, within(field, f.lawfulHand())
+}
+
+// lawfulHand is lawful, and holds a weapon skill against what it is for: the
+// parry of who fights with the shield skill takes off the skill with the
+// weapon, and no other (PERP-24, PERP-26).
+func (f *fighter) lawfulHand() error {
+	if s := f.weaponSkill; s != nil {
+		rolled, _ := f.skill()
+		switch {
+		case rolled.Kind != kindShield:
+			return rules.Reject("weapon_skill_is_for_shields", "PERP-26", "a weapon skill is named beside the roll only where that is made with a shield skill (kind shield)").On("weapon_skill")
+		case s.Kind != kindWeapon && s.Kind != "":
+			return rules.Reject("not_a_weapon_skill", "PERP-26", "%s is no skill with a weapon, but of kind %s", s.Name, s.Kind).On("weapon_skill")
+		}
+	}
+	return f.lawful()
 }
 
 // arms finds a weapon: by its name on the sheet or in the setting, or in the
@@ -181,10 +200,7 @@ func ready(t *rules.Turn, field, id string) (*rules.Character, error) {
 	if wait := b.FreeAt - t.Clock(); wait > 0 && t.Options().Is("perp.combat_rounds", "enforced") {
 		return nil, rules.Reject("one_attack_a_round", "PERP-20", "%s has attacked in this round: the next attack is possible in %d seconds of game time", ch.Name, wait).On(field)
 	}
-	if b.Share != nil && len(standing(t, b.Share)) > 0 {
-		return nil, rules.Reject("share_first", "PERP-32", "%s has %d points of damage to share out first (perp.share)", ch.Name, b.Share.Points).On(field)
-	}
-	return ch, nil
+	return ch, sharedOut(t, field, ch)
 }
 
 // opponent finds somebody who can be fought.

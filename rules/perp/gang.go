@@ -40,6 +40,9 @@ func gang(t *rules.Turn, d *Gang) error {
 	if err != nil {
 		return err
 	}
+	if err := sharedOut(t, "target", target); err != nil {
+		return err // a second victory would take the place of the first
+	}
 	lone, err := d.Against.arm(t, target, "against", handToHand)
 	if err != nil {
 		return err
@@ -313,6 +316,16 @@ func (f *fighter) suffer(share, soak int) (points, absorbed int) {
 	}
 	_, points, absorbed = damage(dealt, guard, f.armour)
 	return points, absorbed
+}
+
+// sharedOut refuses somebody who has damage to share out and can: what follows
+// comes after it (PERP-32).
+func sharedOut(t *rules.Turn, field string, ch *rules.Character) error {
+	open := ch.Body.(*Body).Share
+	if open == nil || len(standing(t, open)) == 0 {
+		return nil
+	}
+	return rules.Reject("share_first", "PERP-32", "%s has %d points of damage to share out first (perp.share)", ch.Name, open.Points).On(field)
 }
 
 // standing are those of a beaten group who can still be given a share.

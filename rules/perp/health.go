@@ -1,6 +1,8 @@
 package perp
 
 import (
+	"github.com/go-json-experiment/json/jsontext"
+
 	"tallystick/events"
 	"tallystick/rules"
 )
@@ -149,7 +151,37 @@ func (System) Vitals(_ rules.Options, body rules.Body, _ int64) events.Vitals {
 		Alive:      b.alive(),
 		Health:     events.Health{Points: b.HP, Max: b.Sheet.HitPoints, Rank: b.rank()},
 		Conditions: b.conditions(),
+		State:      b.further(),
 	}
+}
+
+// State is what a player has to know of a body beside its health.
+type State struct {
+	Armour  string     `json:"armour,omitzero"`  // worn now: left out when none is and none is on the sheet
+	Powered bool       `json:"powered,omitzero"` // powered armour is on
+	Share   *ShareOpen `json:"share,omitzero"`   // damage to share out (PERP-32)
+}
+
+// ShareOpen is damage that has been won from a group and not been shared out.
+type ShareOpen struct {
+	Points  int      `json:"points"`
+	Weapon  string   `json:"weapon"`
+	Targets []Beaten `json:"targets"`
+}
+
+// further is the state, or nothing when there is nothing to say.
+func (b *Body) further() jsontext.Value {
+	s := State{Powered: b.Powered}
+	if b.Armour != "none" || b.Sheet.Armour != "none" {
+		s.Armour = b.Armour
+	}
+	if b.Share != nil {
+		s.Share = &ShareOpen{b.Share.Points, b.Share.Weapon, b.Share.Targets}
+	}
+	if s == (State{}) {
+		return nil
+	}
+	return rules.State(s)
 }
 
 func (b *Body) conditions() []events.Condition {

@@ -38,11 +38,16 @@ func (s shot) outcome() string {
 }
 
 // lawfulShot says whether a shot may be attempted, and what cover takes off
-// it. The one who is shot at dodges, and cannot do it with a weapon skill
-// (PERP-34).
+// it. The one who is shot at dodges, and cannot do it with a skill that is for
+// something else (PERP-34).
 func lawfulShot(a, b *fighter, cover *Cover) ([]events.Modifier, error) {
-	if s, ok := b.skill(); ok && s.Kind == kindWeapon {
+	s, _ := b.skill()
+	switch s.Kind {
+	case "", kindDodge:
+	case kindWeapon:
 		return nil, rules.Reject("weapon_skill_cannot_dodge", "PERP-34", "%s is a weapon skill: against missiles only a skill that is about dodging counts", s.Name).On("against.skills")
+	default:
+		return nil, rules.Reject("not_a_dodging_skill", "PERP-34", "%s is a skill of kind %s: against missiles only a skill that is about dodging counts", s.Name, s.Kind).On("against.skills")
 	}
 	if a.parry || b.parry {
 		return nil, rules.Reject("no_parry_against_missiles", "PERP-34", "missiles are dodged, not parried").On("against.parry")

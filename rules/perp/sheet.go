@@ -34,6 +34,7 @@ type Skill struct {
 const (
 	kindWeapon  = "weapon"
 	kindShield  = "shield"
+	kindDodge   = "dodge"
 	kindMedical = "medical"
 	kindDamage  = "damage"
 )
@@ -92,14 +93,17 @@ func (System) Amend(_ rules.Options, b rules.Body, sheet any, clock int64) (rule
 }
 
 // refuse makes one rejection of all objections. Its code and rule are those of
-// the first.
+// the first, which is not named a second time in the reason.
 func refuse(all []objection) error {
 	if len(all) == 0 {
 		return nil
 	}
 	reasons := make([]string, len(all))
 	for i, o := range all {
-		reasons[i] = o.reason + " (" + o.rule + ")"
+		reasons[i] = o.reason
+		if i > 0 {
+			reasons[i] += " (" + o.rule + ")"
+		}
 	}
 	return rules.Reject(all[0].code, all[0].rule, "%s", strings.Join(reasons, "; ")).On("sheet")
 }
@@ -204,6 +208,9 @@ func (s *Sheet) objections(o rules.Options) []objection {
 		if len(k.Specializations) > 0 {
 			specialised++
 		}
+		// Without points there is no bonus to give up elsewhere, and a zero-level
+		// skill would earn the bonus that it falls short of.
+		object(k.Points <= 0 && len(k.Specializations) > 0, "specialized_without_points", "PERP-10", "%s is worth %d and cannot be specialised: that is for skills that points were spent on", name, k.Points)
 		most := o.Int("perp.specializations_per_skill")
 		object(len(k.Specializations) > most, "too_many_specializations", "PERP-8", "%s has %d specializations: a skill may have %d", name, len(k.Specializations), most)
 		object(len(k.Exclusions) != len(k.Specializations), "exclusions_missing", "PERP-9", "%s has %d specializations and %d areas of no knowledge: each specialization costs one", name, len(k.Specializations), len(k.Exclusions))

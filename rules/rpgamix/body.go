@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"tallystick/events"
 	"tallystick/rules"
 )
@@ -295,14 +297,43 @@ func (b *Body) wound(o rules.Options, clock int64, e *events.WoundInflicted) {
 // roundOf is the number of the round that a game time belongs to.
 func roundOf(o rules.Options, clock int64) int64 { return clock / seconds(o, "round") }
 
+// State is what a player has to know of a body beside its health.
+type State struct {
+	Pools      map[string]int `json:"pools,omitempty"`      // points left, of fire, ki and the like
+	Armour     *WornArmour    `json:"armour,omitzero"`      // once it has lost points
+	Advantages []Advantage    `json:"advantages,omitempty"` // won by strategic defences (RPGX-69)
+	Grip       *Grip          `json:"grip,omitzero"`        // while it is not the usual one, or is being changed
+}
+
+// WornArmour is armour that has lost points (option rpgamix.armour_wear).
+type WornArmour struct {
+	Left int `json:"left"`
+	Lost int `json:"lost"`
+}
+
+func (b *Body) state(clock int64) jsontext.Value {
+	s := State{Pools: b.Pools, Advantages: b.Advantages}
+	if b.Worn > 0 {
+		s.Armour = &WornArmour{Left: b.armour(), Lost: b.Worn}
+	}
+	if g := b.Grip; g != nil && (g.Choked || g.Ready > clock) {
+		s.Grip = g
+	}
+	if len(s.Pools) == 0 && len(s.Advantages) == 0 && s.Armour == nil && s.Grip == nil {
+		return nil
+	}
+	return rules.State(s)
+}
+
 // Vitals is how the body stands at a game time.
-func (system) Vitals(_ rules.Options, body rules.Body, _ int64) events.Vitals {
+func (system) Vitals(_ rules.Options, body rules.Body, clock int64) events.Vitals {
 	b := body.(*Body)
 	rank := b.rank()
 	v := events.Vitals{
 		Alive:      rank != dead,
 		Health:     events.Health{Points: b.Points, Max: b.max(), Rank: rank, Penalty: penalties[rank].value},
 		Conditions: []events.Condition{},
+		State:      b.state(clock),
 	}
 	if rule, out := b.out(); out && rule == "RPGX-36" && !b.has(unconscious) {
 		v.Conditions = append(v.Conditions, events.Condition{Name: unconscious, Since: b.RankSince, Rule: rule})

@@ -264,6 +264,16 @@ func TestStrategicDefence(t *testing.T) {
 		g.advance(round)
 		g.Must("gm", "attack", attack, 2, 2)
 	})
+	t.Run("the newest excess counts", func(t *testing.T) {
+		g, bob, sue, jim, attack := setUp()
+		ward(g, attack)
+		g.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"defence":{"skill":"Strategic Defense"}}`, jim, sue), 1, 2)
+		g.Must("gm", "attack", attack, 2, 3) // 4 against 6: 2 over
+		same(t, "not both", g.code("rpgamix.allocate", use(sue, bob, `"use":"split","attack":5,"defence":2`)), "bad_share")
+		g.Must("gm", "rpgamix.allocate", use(sue, bob, `"use":"split","attack":1,"defence":1`))
+		same(t, "of Bob's no more", g.code("rpgamix.allocate", use(sue, bob, `"use":"attack"`)), "nothing_warded")
+		g.Must("gm", "rpgamix.allocate", use(sue, jim, `"use":"attack"`)) // Jim's is another
+	})
 	t.Run("a tie wards nothing off", func(t *testing.T) {
 		g, bob, sue, _, attack := setUp()
 		g.Must("gm", "attack", attack, 5, 4, 10)

@@ -152,3 +152,33 @@ func same[T comparable](t testing.TB, what string, got, want T) {
 
 // words are values with blanks between them.
 func words(a ...any) string { return strings.TrimSuffix(fmt.Sprintln(a...), "\n") }
+
+// What is neither health nor condition is in the state of a body: pools, armour
+// that has worn off, advantages that were won, a grip.
+func TestStateOfABody(t *testing.T) {
+	g := play(t, `{"rpgamix.armour_wear":"ablative"}`)
+	bob := g.npc("Bob", sheet("str 2", `"skills":{"Spear":3}`))
+	sue := g.npc("Sue", sheet("", `"skills":{"Strategic Defense":3}`, `"armour":[{"name":"leather","points":3}]`))
+	says := func(id, want string) {
+		t.Helper()
+		same(t, "state", string(g.vitals(id).State), want)
+	}
+	says(bob, "")
+	says(sue, "")
+	g.Must("gm", "rpgamix.choke", fmt.Sprintf(`{"character":%q,"weapon":"Spear","grip":"choked"}`, bob))
+	says(bob, `{"grip":{"weapon":"Spear","choked":true,"ready":3}}`)
+	g.advance(3)
+	g.Must("gm", "rpgamix.choke", fmt.Sprintf(`{"character":%q,"weapon":"Spear","grip":"full"}`, bob))
+	says(bob, `{"grip":{"weapon":"Spear","choked":false,"ready":6}}`)
+	g.advance(3)
+	says(bob, "") // held in the usual way again
+	attack := fmt.Sprintf(`{"attacker":%q,"target":%q,"weapon":"spear","defence":{"skill":"Strategic Defense"}}`, bob, sue)
+	g.Must("gm", "attack", attack, 2, 6)
+	says(sue, fmt.Sprintf(`{"advantages":[{"opponent":%q,"skill":"Strategic Defense","excess":5}]}`, bob))
+	g.Must("gm", "rpgamix.allocate", fmt.Sprintf(`{"character":%q,"opponent":%q,"use":"attack"}`, sue, bob))
+	says(sue, fmt.Sprintf(`{"advantages":[{"opponent":%q,"attack":5}]}`, bob))
+	ember := g.npc("Ember", sheet("", `"disciplines":[{"name":"Brotherhood of Pyromancy","pool_points":6}]`))
+	says(ember, `{"pools":{"Fire pool":3}}`)
+	g.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"weapon":"spear","difficulty":4}`, bob, sue), 4, 10, 10)
+	says(sue, fmt.Sprintf(`{"armour":{"left":0,"lost":3},"advantages":[{"opponent":%q,"attack":5}]}`, bob))
+}

@@ -23,6 +23,7 @@ func TestFromNothingToTheFirstRoll(t *testing.T) {
 	p.tap("RPGamix")
 	p.tap("Options")
 	p.fill("Round seconds", "6")
+	p.fill("May the game master override", "none")
 	p.tap("Start the campaign")
 	p.sees("begins")
 	p.until("the code with the link", `document.querySelector('canvas.qr')?.width > 100`)

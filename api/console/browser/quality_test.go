@@ -51,12 +51,14 @@ func TestAccessible(t *testing.T) {
 			t.Errorf("%s is %d pixels wider than the phone: %s", name, over, js[string](p, `[...document.querySelectorAll('#app *')].filter(e => e.getBoundingClientRect().right > 361 && !e.closest('.scroll, nav, pre')).slice(-3).map(e => e.outerHTML.slice(0, 120)).join('\n')`))
 		}
 	}
+	// The windows are tall, because what a bar covers at the moment is scrolled
+	// out from under it: TestFocusSeen sees to that.
 	both := func(name string) {
 		t.Helper()
-		p.look(false, 360, 740)
+		p.look(false, 360, 3000)
 		p.check(name+" on a light phone", source)
 		fits(name)
-		p.look(true, 1280, 900)
+		p.look(true, 1280, 2400)
 		p.check(name+" in the dark", source)
 	}
 	p.visit(s.url + "/")
@@ -127,6 +129,37 @@ func TestKeyboard(t *testing.T) {
 	press(kb.Escape)
 	p.until("no window", `!document.querySelector('dialog')`)
 	p.whole()
+}
+
+// What has the focus is not hidden under the bars at the top and the bottom,
+// on a phone neither.
+func TestFocusSeen(t *testing.T) {
+	s := serve(t)
+	g := playNight(t, s)
+	p := open(t)
+	p.look(false, 360, 740)
+	p.enter(g.table, g.GM)
+	p.sees("What happened")
+	p.settled()
+	seen := 0
+	for range 45 {
+		p.do("go on", chromedp.KeyEvent(kb.Tab))
+		hidden := js[string](p, `(e => {
+  if (!e || e === document.body || e === document.documentElement) return ''
+  const r = e.getBoundingClientRect(), x = Math.min(Math.max(r.left + r.width / 2, 1), innerWidth - 1), y = r.top + Math.min(r.height / 2, 20)
+  const on = document.elementFromPoint(x, y)
+  return on && (e.contains(on) || on.contains(e)) ? 'seen' : 'hidden: ' + e.outerHTML.slice(0, 120)
+})(document.activeElement)`)
+		if strings.HasPrefix(hidden, "hidden") {
+			t.Error(hidden)
+		}
+		if hidden == "seen" {
+			seen++
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d stops of the keyboard were seen", seen)
+	}
 }
 
 // Three taps from the table to a blow that landed: who, what, go.

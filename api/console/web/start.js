@@ -54,6 +54,7 @@ export function Start() {
   const [name, setName] = useState('')
   const [chosen, setChosen] = useState(null)
   const [options, setOptions] = useState({})
+  const [overrides, setOverrides] = useState('shown')
   const [key] = useState(uuid)
   const [made, setMade] = useState(null)
   if (!admin()) return html`<h1>Start a campaign</h1><p>Campaigns are made by whoever runs the server.</p><${SignIn} />`
@@ -64,6 +65,7 @@ export function Start() {
     if (!name.trim()) throw new Error('Give the campaign a name first.')
     const body = { name: name.trim(), system }
     if (Object.keys(options).length) body.options = options
+    if (overrides !== 'shown') body.policy = { overrides }
     const campaign = await request('POST', '/v1/campaigns', { identity: admin(), body, key })
     adopt({ token: campaign.gm.token, admin: false, campaign: campaign.campaign, handle: campaign.gm.handle, role: 'gm' })
     return campaign
@@ -75,9 +77,14 @@ export function Start() {
       <fieldset class="choices"><legend>Rules</legend>${newest.map(s => html`<label class="choice"><input type="radio" name="system" value=${s.system} checked=${s.system === system} onChange=${() => { setChosen(s.system); setOptions({}) }} />
         <span><strong>${s.title}</strong><span>${s.summary}</span><span class="quiet">${s.credit}</span></span></label>`)}</fieldset>
       ${system ? html`<${Options} system=${system} values=${options} onChange=${setOptions} />` : null}
+      <div class="field"><label for="overrides">May the game master override a roll?</label>
+        <select id="overrides" aria-describedby="overrides-hint" onChange=${e => setOverrides(e.target.value)}>${OVERRIDES.map(([v, text]) => html`<option value=${v} selected=${v === overrides}>${text}</option>`)}</select>
+        <p class="hint" id="overrides-hint">The dice stay what they are; the ruling stands beside them. This is fixed for ever.</p></div>
       <div class="actions"><${Act} class="main" work=${create} onDone=${setMade}>Start the campaign<//></div>
     </form>`
 }
+
+const OVERRIDES = [['shown', 'Yes, and everybody sees it at once'], ['shown_later', 'Yes, sealed, and everybody sees it when the session closes'], ['none', 'No']]
 
 /** Where the book can be read in two ways, the table chooses. */
 function Options({ system, values, onChange }) {

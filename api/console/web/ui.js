@@ -46,7 +46,7 @@ export function Dialog({ title, onClose, children, wide }) {
     const dialog = ref.current
     dialog.showModal()
     // The first field is what one came for; on a phone its keyboard would hide the rest.
-    if (!matchMedia('(pointer: coarse)').matches) dialog.querySelector('form input:not([type=radio]), form select, form textarea')?.focus()
+    if (!matchMedia('(pointer: coarse)').matches) dialog.querySelector('form input, form select, form textarea')?.focus()
     return () => dialog.close()
   }, [])
   return html`<dialog ref=${ref} class=${wide ? 'wide' : ''} aria-labelledby="dialog-title" onCancel=${e => { e.preventDefault(); onClose() }}
