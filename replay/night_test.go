@@ -220,8 +220,8 @@ func play(t testing.TB) *night {
 	first := n.seal("roll", `{"expression":"3d6","purpose":"who listens"}`)
 	second := n.seal("roll", `{"expression":"1d20","purpose":"the trap"}`)
 	n.seal("roll", `{"expression":"1d20","purpose":"never told"}`)
-	n.open("roll", second)
 	n.open("roll", first)
+	n.open("roll", second)
 
 	target := n.hide(7)
 	n.hide(9) // never opened
@@ -263,7 +263,8 @@ func play(t testing.TB) *night {
 	}
 	n.with("anna.2", "ember.stoke", fmt.Sprintf(`{"character":%q,"logs":3}`, n.fire))
 	n.with("bo.2", "roll", `{"expression":"2d10kh1"}`)
-	n.declare("gm")
+	declared = n.declare("gm")
+	n.Must("gm", "roll.void", fmt.Sprintf(`{"declared":%d,"reason":"it is late"}`, declared))
 	n.Must("bo", "dispute.open", n.dispute(20))
 	n.open("ruling", n.rule(20))
 	n.rule(21) // never shown

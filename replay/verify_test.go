@@ -48,7 +48,7 @@ func TestVerifyAnHonestNight(t *testing.T) {
 	if r.Rules != replay.RulesSame || r.Records != int64(len(lines)) || r.Commands != int64(len(n.Payloads)) || r.Covered != r.Records-keptAt || len(r.Checkpoints) != 2 {
 		t.Errorf("got %+v", r)
 	}
-	want := replay.RollCounts{Ledger: 30, Witnessed: 2, TypedIn: 1, SecretOpened: 2, SecretUnopened: 1, TargetsUnopened: 1, RulingsUnopened: 1, DeclaredOpen: 1, Voided: 1, Passed: 1}
+	want := replay.RollCounts{Ledger: 30, Witnessed: 2, TypedIn: 1, SecretOpened: 2, SecretUnopened: 1, TargetsUnopened: 1, RulingsUnopened: 1, Voided: 2, Passed: 1}
 	if r.Rolls != want {
 		t.Errorf("rolls %+v, want %+v", r.Rolls, want)
 	}
@@ -693,7 +693,7 @@ func TestVerifyKnowsFairDice(t *testing.T) {
 		{"a seal hidden from the count", []string{`"session.closed"`}, `"unopened":3`, `"unopened":1`, "unopened seals, but it has 3"},
 		{"a taken back roll hidden", []string{`"session.closed"`}, `,"voided":1`, ``, "taken back, but it has 1"},
 		{"a passed witness hidden", []string{`"session.closed"`}, `,"passed":1`, ``, "passed over, but it has 1"},
-		{"an open roll hidden", []string{`"session.closed"`}, `,"open":1`, ``, "open declared rolls, but it has 1"},
+		{"an open roll invented", []string{`"session.closed"`}, `"passed":1`, `"passed":1,"open":1`, "open declared rolls, but it has 0"},
 		{"a tick before it is due", []string{`"tick.processed"`}, `"kind":"burn","due":10`, `"kind":"burn","due":99`, "it is due at 99"},
 		{"ticks out of turn", []string{`"kind":"burn","due":20`}, `"kind":"burn","due":20`, `"kind":"burn","due":5`, "out of turn"},
 	} {

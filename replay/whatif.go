@@ -233,7 +233,7 @@ func (f *fork) changed(c *rules.Campaign, cmd rules.Command, recs []events.Recor
 		return cmd, nil
 	}
 	for i, face := range f.change.Dice {
-		if face < 1 {
+		if face < -1 {
 			return cmd, &rules.Invalid{Field: fmt.Sprintf("dice.%d", i), Reason: fmt.Sprintf("is %d: no die shows it", face)}
 		}
 	}

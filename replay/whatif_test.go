@@ -107,7 +107,10 @@ func TestWhatIfChanges(t *testing.T) {
 func TestWhatIfRefuses(t *testing.T) {
 	n := play(t)
 	roll := n.Records[slices.IndexFunc(n.Records, func(r events.Record) bool { return r.Cmd.Type == "roll" })].N
-	stoke := n.Records[slices.IndexFunc(n.Records, func(r events.Record) bool { return r.Cmd.Type == "ember.stoke" })].N
+	find := func(typ string) int64 {
+		return n.Records[slices.IndexFunc(n.Records, func(r events.Record) bool { return r.Cmd.Type == typ })].N
+	}
+	stoke := find("ember.stoke")
 	tooFar := replay.MaxHorizon + 1
 	var invalid *rules.Invalid
 	var rejected *rules.Rejection
@@ -118,17 +121,21 @@ func TestWhatIfRefuses(t *testing.T) {
 		change replay.Change
 		as     any
 	}{
-		"no such record":  {99_999, replay.Change{}, &none},
-		"the first":       {0, replay.Change{}, &rejected},
-		"no such edition": {roll, replay.Change{Edition: 9}, &missing},
-		"no such option":  {roll, replay.Change{Options: map[string]jsontext.Value{"ember.rain": jsontext.Value(`"yes"`)}}, &invalid},
-		"a wrong value":   {roll, replay.Change{Options: map[string]jsontext.Value{"ember.wind": jsontext.Value(`"none"`)}}, &invalid},
-		"no such command": {roll, replay.Change{Command: &replay.ChangedCommand{Type: "ember.rain", Data: jsontext.Value(`{}`)}}, &invalid},
-		"an empty one":    {roll, replay.Change{Command: &replay.ChangedCommand{Type: "note.add"}}, &invalid},
-		"no room":         {stoke, replay.Change{Modifiers: []replay.ChangedModifier{{Label: "x", Value: 1}}}, &rejected},
-		"no such face":    {roll, replay.Change{Dice: []int{7}}, &rejected},
-		"no face":         {roll, replay.Change{Dice: []int{0}}, &invalid},
-		"too far":         {roll, replay.Change{Horizon: &tooFar}, &invalid},
+		"no such record":     {99_999, replay.Change{}, &none},
+		"the first":          {0, replay.Change{}, &rejected},
+		"no such edition":    {roll, replay.Change{Edition: 9}, &missing},
+		"no such option":     {roll, replay.Change{Options: map[string]jsontext.Value{"ember.rain": jsontext.Value(`"yes"`)}}, &invalid},
+		"a wrong value":      {roll, replay.Change{Options: map[string]jsontext.Value{"ember.wind": jsontext.Value(`"none"`)}}, &invalid},
+		"no such command":    {roll, replay.Change{Command: &replay.ChangedCommand{Type: "ember.rain", Data: jsontext.Value(`{}`)}}, &invalid},
+		"an empty one":       {roll, replay.Change{Command: &replay.ChangedCommand{Type: "note.add"}}, &invalid},
+		"no room":            {stoke, replay.Change{Modifiers: []replay.ChangedModifier{{Label: "x", Value: 1}}}, &rejected},
+		"no such face":       {roll, replay.Change{Dice: []int{7}}, &rejected},
+		"no face":            {roll, replay.Change{Dice: []int{0}}, &invalid},
+		"too far":            {roll, replay.Change{Horizon: &tooFar}, &invalid},
+		"a correction":       {roll, replay.Change{Command: &replay.ChangedCommand{Type: "correction.make", Data: jsontext.Value(fmt.Sprintf(`{"command":%q,"reason":"x"}`, n.Records[roll].Cmd.ID))}}, &rejected},
+		"dice of a seal":     {find("roll.seal"), replay.Change{Dice: []int{6, 6, 6}}, &rejected},
+		"dice of an opening": {find("roll.open"), replay.Change{Dice: []int{6, 6, 6}}, &rejected},
+		"dice of a note":     {find("note.add"), replay.Change{Dice: []int{6}}, &rejected},
 	} {
 		if _, err := ask(t, n, c.at, c.change); !errors.As(err, c.as) {
 			t.Errorf("%s: got %v", name, err)

@@ -36,6 +36,10 @@ type seatFile struct {
 	N        int       `json:"n"`
 	C        dice.Seed `json:"c"` // tail of the roller chain
 	X        dice.Seed `json:"x"` // tail of the witness chain
+	// What has left this device: the highest element of each chain. A server
+	// that asks further ahead would learn the rolls before they are made.
+	Given int `json:"given"`
+	Shown int `json:"shown"`
 	keeper
 
 	path string
@@ -145,8 +149,15 @@ func currentVKey(ctx context.Context, c *client, campaign string) (string, error
 	return vkey, err
 }
 
-// save writes the file anew beside itself, syncs, and renames.
+// save writes the file anew beside itself, syncs, and renames. What another
+// process of the same seat has given or seen meanwhile is kept.
 func (s *seatFile) save() error {
+	if now, err := loadSeat(s.path); err == nil && now.C == s.C {
+		s.Given, s.Shown = max(s.Given, now.Given), max(s.Shown, now.Shown)
+		if now.VKey == s.VKey && now.size() > s.size() {
+			s.Checkpoint = now.Checkpoint
+		}
+	}
 	b, err := json.Marshal(s, jsontext.WithIndent("  "))
 	if err != nil {
 		return err
@@ -219,7 +230,9 @@ type watcher struct {
 	out    io.Writer
 
 	frontier merkle.Frontier
-	own      bool // the seat's anchors stand in the ledger
+	own      bool    // the seat's anchors stand in the ledger
+	asked    int     // highest element of the witness chain that the ledger asks for
+	declared []int64 // rolls that were declared in the seat's session
 	answered []string
 }
 
@@ -286,6 +299,9 @@ func (w *watcher) record(line []byte) (act func(context.Context) error, sealed b
 	case *events.SeatingClosed:
 		i := slices.IndexFunc(e.Ask, func(a events.Ask) bool { return a.Lane == w.seat.Lane })
 		if e.Session == w.seat.Session && i >= 0 {
+			if err := w.due(e.Ask[i]); err != nil {
+				return nil, false, err
+			}
 			return func(ctx context.Context) error { return w.reveal(ctx, rec.N, e.Ask[i].M) }, false, nil
 		}
 	case *events.SeatRevealed:
@@ -293,11 +309,20 @@ func (w *watcher) record(line []byte) (act func(context.Context) error, sealed b
 			w.answered = append(w.answered, fmt.Sprint("x", e.M))
 		}
 	case *events.RollDeclared:
+		if e.Session == w.seat.Session {
+			w.declared = append(w.declared, rec.N)
+		}
 		if e.Session == w.seat.Session && e.Witness.Lane == w.seat.Lane {
+			if err := w.due(e.Witness); err != nil {
+				return nil, false, err
+			}
 			return func(ctx context.Context) error { return w.witness(ctx, rec.N, e.Witness.M, e.Purpose) }, false, nil
 		}
 	case *events.RollPassed:
-		if e.Next.Lane == w.seat.Lane {
+		if e.Next.Lane == w.seat.Lane && slices.Contains(w.declared, e.Declared) {
+			if err := w.due(e.Next); err != nil {
+				return nil, false, err
+			}
 			return func(ctx context.Context) error { return w.witness(ctx, e.Declared, e.Next.M, "") }, false, nil
 		}
 	case *events.RollResolved:
@@ -316,8 +341,8 @@ func (w *watcher) record(line []byte) (act func(context.Context) error, sealed b
 // reveal gives the seat's part, but only under the server's signature over a
 // ledger in which this device has found its own anchors before the closing.
 func (w *watcher) reveal(ctx context.Context, closed int64, m int) error {
-	if slices.Contains(w.answered, fmt.Sprint("x", m)) {
-		return nil
+	if slices.Contains(w.answered, fmt.Sprint("x", m)) || m < w.asked {
+		return nil // given already, or missed and spent
 	}
 	if !w.own {
 		return errors.New("the seats are closed, but your anchors are not among them: nothing is revealed")
@@ -336,34 +361,51 @@ func (w *watcher) reveal(ctx context.Context, closed int64, m int) error {
 	return w.seat.save()
 }
 
-// receipt holds the server to the ledger that this device has read.
+// receipt holds the server to the ledger that this device has read, in which
+// record n stands.
 func (w *watcher) receipt(ctx context.Context, n int64) error {
-	checkpoint, err := w.client.text(ctx, fmt.Sprintf("/v1/campaigns/%s/checkpoint?size=%d", w.seat.Campaign, w.frontier.Size()))
-	if err != nil {
-		return err
+	if n >= w.frontier.Size() {
+		return fmt.Errorf(fork, w.frontier.Size(), "it asks about a record that it has not shown")
 	}
-	head, err := merkle.Open(checkpoint, w.seat.VKey)
-	if err != nil {
-		return err
-	}
-	if head.Size != w.frontier.Size() || head.Root != w.frontier.Root() || n >= head.Size {
-		return fmt.Errorf(fork, w.frontier.Size(), "its signature is over other records than it showed")
-	}
-	return w.seat.catchUp(ctx, w.client, w.seat.Campaign)
+	return w.seat.signed(ctx, w.client, &w.frontier)
 }
 
+// mostMissed is how many elements of the witness chain may have been asked for
+// and missed, while nobody watched, before nothing more is given.
+const mostMissed = 16
+
+// element takes element m of the witness chain out of the file. It leaves only
+// when it was asked for in turn, and not far behind the last one that did.
 func (w *watcher) element(m int) (dice.Seed, error) {
+	if m != w.asked || m > w.seat.Shown+1+mostMissed {
+		return dice.Seed{}, fmt.Errorf("the server asks for element %d of your witness chain, but %d is next: nothing was given away. Show your file to the table", m, w.seat.Shown+1)
+	}
 	chain, err := dice.NewChain(w.seat.X, w.seat.N)
 	if err != nil {
 		return dice.Seed{}, err
 	}
-	return chain.Link(m)
+	x, err := chain.Link(m)
+	if err != nil {
+		return dice.Seed{}, err
+	}
+	w.seat.Shown = max(w.seat.Shown, m)
+	return x, w.seat.save()
+}
+
+// due notes that an element of the seat's witness chain is asked for: each
+// once, one after the other.
+func (w *watcher) due(a events.Ask) error {
+	if a.M != w.asked+1 {
+		return fmt.Errorf("the ledger asks for element %d of your witness chain, but %d is next: nothing was given away. Show your file to the table", a.M, w.asked+1)
+	}
+	w.asked = a.M
+	return nil
 }
 
 // witness answers for a declared roll.
 func (w *watcher) witness(ctx context.Context, declared int64, m int, purpose string) error {
-	if slices.Contains(w.answered, fmt.Sprint("roll ", declared)) {
-		return nil
+	if slices.Contains(w.answered, fmt.Sprint("roll ", declared)) || m < w.asked {
+		return nil // done already, or passed over
 	}
 	if err := w.receipt(ctx, declared); err != nil {
 		return err
@@ -440,11 +482,7 @@ func rollDice(cmd *cobra.Command, c *client, campaign, expression, purpose, path
 		return answer{}, err
 	}
 	i := lane.Used + 1
-	roller, err := dice.NewChain(s.C, s.N)
-	if err != nil {
-		return answer{}, err
-	}
-	link, err := roller.Link(i)
+	link, err := s.give(i)
 	if err != nil {
 		return answer{}, err
 	}
@@ -467,7 +505,27 @@ func rollDice(cmd *cobra.Command, c *client, campaign, expression, purpose, path
 	return a, s.save()
 }
 
-// laneState is where a seat's lane stands, read from the ledger.
+// give takes element i of the roller chain out of the file. Only the next one
+// leaves it, or the last one again, whose command may have had no answer; what
+// leaves is noted on disk first.
+func (s *seatFile) give(i int) (dice.Seed, error) {
+	if i != s.Given && i != s.Given+1 {
+		return dice.Seed{}, fmt.Errorf("the server's ledger asks for element %d of your chain, but %d is next: nothing was given away. Show your file to the table", i, s.Given+1)
+	}
+	roller, err := dice.NewChain(s.C, s.N)
+	if err != nil {
+		return dice.Seed{}, err
+	}
+	link, err := roller.Link(i)
+	if err != nil {
+		return dice.Seed{}, err
+	}
+	s.Given = max(s.Given, i)
+	return link, s.save()
+}
+
+// laneState is where a seat's lane stands, read from a ledger that the server
+// has signed and that continues the one this file has seen.
 func (s *seatFile) laneState(ctx context.Context, c *client) (*rules.Lane, error) {
 	in, err := c.stream(ctx, "/v1/campaigns/"+s.Campaign+"/ledger")
 	if err != nil {
@@ -475,25 +533,49 @@ func (s *seatFile) laneState(ctx context.Context, c *client) (*rules.Lane, error
 	}
 	defer in.Close()
 	lane := &rules.Lane{Name: s.Lane}
+	var frontier merkle.Frontier
+	declared := map[int64]int{} // indexes of declared rolls of the lane
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, events.MaxRecord+1)
 	for lines.Scan() {
+		frontier.Append(lines.Bytes())
 		rec, err := events.Parse(lines.Bytes())
 		if err != nil {
 			return nil, err
 		}
-		if err := s.note(lane, rec); err != nil {
+		if err := s.note(lane, declared, rec); err != nil {
 			return nil, err
 		}
 	}
-	if lines.Err() == nil && !lane.Sealed {
+	switch {
+	case lines.Err() != nil:
+		return nil, lines.Err()
+	case !lane.Sealed:
 		return nil, errors.New("the seats of this session are not sealed yet")
 	}
-	return lane, lines.Err()
+	return lane, s.signed(ctx, c, &frontier)
+}
+
+// signed holds the server to the ledger that this device has read: its
+// signature must be over these very records, and they must continue what the
+// file has seen.
+func (s *seatFile) signed(ctx context.Context, c *client, read *merkle.Frontier) error {
+	checkpoint, err := c.text(ctx, fmt.Sprintf("/v1/campaigns/%s/checkpoint?size=%d", s.Campaign, read.Size()))
+	if err != nil {
+		return err
+	}
+	head, err := merkle.Open(checkpoint, s.VKey)
+	if err != nil {
+		return err
+	}
+	if head.Size != read.Size() || head.Root != read.Root() {
+		return fmt.Errorf(fork, read.Size(), "its signature is over other records than it showed")
+	}
+	return s.catchUp(ctx, c, s.Campaign)
 }
 
 // note takes what a record says of the seat's lane.
-func (s *seatFile) note(lane *rules.Lane, rec events.Record) error {
+func (s *seatFile) note(lane *rules.Lane, declared map[int64]int, rec events.Record) error {
 	e, err := events.Core().Decode(rec)
 	if err != nil {
 		return nil // a system's own event
@@ -512,6 +594,20 @@ func (s *seatFile) note(lane *rules.Lane, rec events.Record) error {
 	case *events.RollMade:
 		if e.Session == s.Session && e.Lane == s.Lane {
 			lane.Used = e.I
+			lane.Last, err = dice.ParseSeed(e.S)
+		}
+	case *events.RollDeclared:
+		if e.Session == s.Session && e.Lane == s.Lane {
+			declared[rec.N] = e.I
+		}
+	case *events.RollResolved:
+		if e.Session == s.Session && e.Lane == s.Lane {
+			lane.Used = e.I
+			lane.Last, err = dice.ParseSeed(e.S)
+		}
+	case *events.RollVoided:
+		if i, mine := declared[e.Declared]; mine {
+			lane.Used = i
 			lane.Last, err = dice.ParseSeed(e.S)
 		}
 	}

@@ -2,11 +2,17 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,6 +101,7 @@ func TestSeats(t *testing.T) {
 	if _, err := annas.command(ctx, campaign, "roll", map[string]any{"expression": "1d6"}); err == nil || !strings.Contains(err.Error(), "422") {
 		t.Errorf("a roll without its link: %v", err)
 	}
+	dishonest(t, p, campaign, remote["anna"])
 	rollbackAndFork(t, p, dir, campaign, remote["anna"])
 }
 
@@ -154,5 +161,50 @@ func rollbackAndFork(t *testing.T, p *process, dir, campaign string, remote []st
 	}
 	if out, err := roll(p); err == nil || !strings.Contains(out, "FORK") {
 		t.Errorf("another history: %v\n%s", err, out)
+	}
+}
+
+// dishonest puts a server in between that shows rolls which were never made, to
+// be given the links behind them: nothing leaves the file.
+func dishonest(t *testing.T, p *process, campaign string, remote []string) {
+	t.Helper()
+	target, err := url.Parse(p.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var given atomic.Int32
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.ModifyResponse = func(r *http.Response) error {
+		if !strings.HasSuffix(r.Request.URL.Path, "/ledger") {
+			return nil
+		}
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			return err
+		}
+		lines := strings.SplitAfter(strings.TrimSuffix(string(b), "\n"), "\n")
+		for _, line := range lines {
+			if strings.Contains(line, `"type":"roll.made"`) && strings.Contains(line, `"lane":"anna"`) {
+				lines = append(lines, "\n"+strings.Replace(line, `"i":1,`, `"i":1023,`, 1))
+				break
+			}
+		}
+		body := strings.Join(lines, "") + "\n"
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+		r.Header.Set("Content-Length", fmt.Sprint(len(body)))
+		return nil
+	}
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			given.Add(1)
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer between.Close()
+	args := append([]string{"roll", campaign, "1d6"}, remote...)
+	args[slices.Index(args, "--server")+1] = between.URL
+	out, err := program(args...).CombinedOutput()
+	if err == nil || given.Load() != 0 {
+		t.Errorf("a link was given to a server that shows rolls which were never made: %v\n%s", err, out)
 	}
 }

@@ -9,9 +9,9 @@ export const LENGTH = 1024
 
 /**
  * @typedef {{id: string, campaign: string, session: string, lane: string|null, n: number, c: string, x: string, c0: string, x0: string,
- *   spent: number, shown: number}} Chains
- * c and x are the last elements, the secrets all others follow from; spent is the index of the last roll, shown that of
- * the last witness element given away.
+ *   given: number, spent: number, shown: number}} Chains
+ * c and x are the last elements, the secrets all others follow from; given is the index of the last roll's link that left
+ * this device, spent that of the last of them that is in the ledger, shown that of the last witness element given away.
  */
 
 async function back(secret, steps) {
@@ -26,7 +26,7 @@ const keyOf = chains => `${chains.campaign}/${chains.session}/${chains.id}`
 /** Makes chains of fresh chance for a session, and keeps them before anybody hears of them. @returns {Promise<Chains>} */
 export async function make(campaign, session) {
   const c = random(), x = random()
-  const chains = { id: uuid(), campaign, session, lane: null, n: LENGTH, c, x, c0: await back(c, LENGTH), x0: await back(x, LENGTH), spent: 0, shown: 0 }
+  const chains = { id: uuid(), campaign, session, lane: null, n: LENGTH, c, x, c0: await back(c, LENGTH), x0: await back(x, LENGTH), given: 0, spent: 0, shown: 0 }
   await save('chains', keyOf(chains), chains)
   return chains
 }
@@ -55,11 +55,15 @@ export async function linkFor(chains, due) {
   if (i !== chains.spent + 1 || i > chains.n) {
     throw new Error(`The server asks this device for roll ${i}, but roll ${chains.spent + 1} is next. Nothing was given away. Take a new seat, and tell your table.`)
   }
+  await update(chains, now => ({ given: Math.max(now.given ?? now.spent, i) }))
   return { lane: chains.lane, i, c: await back(chains.c, chains.n - i) }
 }
 
-/** Notes that roll i of the lane is in the ledger. */
-export const spend = (chains, i) => update(chains, now => ({ spent: Math.max(now.spent, i) }))
+/**
+ * Notes that roll i of the lane is in the ledger. A roll whose link this device never gave moves nothing: a server that
+ * shows rolls which were never made must not have the links behind them.
+ */
+export const spend = (chains, i) => update(chains, now => ({ spent: i <= (now.given ?? now.spent) ? Math.max(now.spent, i) : now.spent }))
 
 /** Element m of the witness chain. It is given in order, or again. */
 export async function witness(chains, m) {

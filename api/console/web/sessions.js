@@ -44,7 +44,7 @@ function fold(records, before) {
     if (!d.character || (rec.type !== 'character.created' && !state.has(d.character))) continue
     const old = rec.type === 'character.created' ? { id: d.character, name: d.name, conditions: [], kind: d.kind } : state.get(d.character)
     const next = { ...old, retired: old.retired || rec.type === 'character.retired' }
-    if (d.after) Object.assign(next, { alive: d.after.alive, health: d.after.health, conditions: d.after.conditions ?? [], next_tick: d.after.next_tick })
+    if (d.after) Object.assign(next, { alive: d.after.alive, health: d.after.health, conditions: d.after.conditions ?? [], next_tick: d.after.next_tick, state: d.after.state })
     state = new Map(state).set(d.character, next)
     step.state = state
     step.changed.add(d.character)

@@ -165,7 +165,7 @@ export class Store {
     if (rec.type === 'character.amended') next.sheet = d.sheet
     if (rec.type === 'character.retired') next.retired = true
     if (rec.type === 'character.restored') this.later('restored', () => this.load().then(this.changed), 200)
-    if (d.after) Object.assign(next, { alive: d.after.alive, health: d.after.health, conditions: d.after.conditions ?? [], next_tick: d.after.next_tick })
+    if (d.after) Object.assign(next, { alive: d.after.alive, health: d.after.health, conditions: d.after.conditions ?? [], next_tick: d.after.next_tick, state: d.after.state })
     this.characters.set(d.character, next)
   }
 
