@@ -206,8 +206,7 @@ func TestSessionSteps(t *testing.T) {
 		t.Errorf("%d steps on pages, %d as lines", len(steps), len(lines)-1)
 	}
 	for _, s := range steps {
-		var list projections.Page[projections.Character]
-		list = read[projections.Page[projections.Character]](t, g.get(g.path(fmt.Sprintf("/characters?at=%d", s.Last)), g.anna), 200)
+		list := read[projections.Page[projections.Character]](t, g.get(g.path(fmt.Sprintf("/characters?at=%d", s.Last)), g.anna), 200)
 		a, _ := json.Marshal(s.Characters, json.Deterministic(true))
 		b, _ := json.Marshal(list.Items, json.Deterministic(true))
 		if !bytes.Equal(a, b) {

@@ -117,7 +117,7 @@ type SessionClosed struct {
 	Unopened int `json:"unopened,omitzero"` // secret rolls and targets still sealed
 	Voided   int `json:"voided,omitzero"`   // declared rolls taken back
 	Passed   int `json:"passed,omitzero"`   // witnesses passed over
-	Open     int `json:"open,omitzero"`     // declared rolls without an end
+	Open     int `json:"open,omitzero"`     // declared rolls without an end: a session is closed over none any more
 }
 
 // SeatTaken commits the server, and a device if there is one, to a lane of dice.

@@ -215,6 +215,9 @@ func commandOf(rec events.Record) rules.Command {
 // changed is the command of the fork with what was asked for.
 func (f *fork) changed(c *rules.Campaign, cmd rules.Command, recs []events.Record, d *otherDice) (rules.Command, error) {
 	if f.change.Command != nil {
+		if f.change.Command.Type == "correction.make" {
+			return cmd, rules.Reject("no_correction", "", "%v", errCorrection).On("command.type")
+		}
 		cmd.Type, cmd.Data, cmd.Dice = f.change.Command.Type, f.change.Command.Data, nil
 	}
 	if len(f.change.Modifiers) > 0 {
@@ -255,6 +258,10 @@ func inCommand(err error) error {
 func (f *fork) thrown(cmd rules.Command, recs []events.Record, d *otherDice) (rules.Command, error) {
 	roll, before := rollAt(recs, f.n)
 	switch {
+	case f.change.Command == nil && (cmd.Type == "roll.seal" || cmd.Type == "roll.open"):
+		return cmd, rules.Reject("sealed_dice", "", "the dice of record %d were thrown in secret: ask with the roll itself as another command", f.n).On("dice")
+	case f.change.Command == nil && roll == nil && len(f.change.Options) == 0 && f.change.Edition == 0 && len(f.change.Modifiers) == 0:
+		return cmd, rules.Reject("no_dice", "", "%s threw no dice at record %d: there are none to change", cmd.Type, f.n).On("dice")
 	case f.change.Command != nil || roll == nil:
 		cmd.Dice = &events.Hand{Faces: f.change.Dice}
 	case roll.Source == rules.SourcePhysical:

@@ -52,6 +52,9 @@ type CommandSpec struct {
 	Title string // for a form's heading
 	Doc   string
 	Who   Who
+	// Secret commands throw dice and may change nothing: their outcome can be
+	// sealed.
+	Secret bool
 	// New is a pointer to zero data; its type gives the schema.
 	New    func() any
 	decide func(t *Turn, data any) error
@@ -66,6 +69,13 @@ func Spec[T any](typ, title, doc string, who Who, decide func(t *Turn, data *T) 
 		New:    func() any { return new(T) },
 		decide: func(t *Turn, data any) error { return decide(t, data.(*T)) },
 	}
+}
+
+// InSecret is the same command type, whose outcome can be sealed. It may only
+// be said of one that emits something either however the dice fall or never.
+func (s CommandSpec) InSecret() CommandSpec {
+	s.Secret = true
+	return s
 }
 
 // Parse reads and checks a command's data.

@@ -191,11 +191,10 @@ func makeRuling(t *Turn, d *RulingMake) error {
 	if err := checkSeal(d.Seal); err != nil {
 		return err
 	}
-	sealed := &events.RulingSealed{Seal: d.Seal}
-	if t.c.Session != nil {
-		sealed.Session = t.c.Session.ID
+	if t.c.Session == nil {
+		return Reject("no_session", "", "a ruling that is shown later is shown when its session closes: open one first (session.open)")
 	}
-	t.Emit(sealed)
+	t.Emit(&events.RulingSealed{Session: t.c.Session.ID, Seal: d.Seal})
 	return nil
 }
 

@@ -505,14 +505,14 @@ func closeSession(t *Turn, _ *SessionClose) error {
 	if s == nil {
 		return Reject("no_session", "", "no session is open")
 	}
+	if s.Declared != nil {
+		return Reject("declared_roll_open", "", "the roll declared in record %d is still open: resolve it or take it back first (roll.witness, roll.pass or roll.void)", s.Declared.N)
+	}
 	e := &events.SessionClosed{Session: s.ID, Rolls: s.Rolls, TypedIn: s.TypedIn, Voided: s.Voided, Passed: s.Passed}
 	for _, sealed := range t.c.sealed {
 		if sealed.Session == s.ID {
 			e.Unopened++
 		}
-	}
-	if s.Declared != nil {
-		e.Open = 1
 	}
 	t.Emit(e)
 	return nil

@@ -88,7 +88,8 @@ func (c *Campaign) called(e *events.RollMade) {
 // DecideSecret decides a command whose outcome only the game master is to
 // know. It returns the command that is recorded in its place, which carries
 // the seal alone, and the secret. Only what throws dice and changes nothing
-// can be secret.
+// can be secret; whether it does is known before the first die, so that no
+// refusal tells anything of dice that are still to come.
 func DecideSecret(c *Campaign, cmd Command, chains Chains) (Command, Secret, error) {
 	salts, ok := chains.(Salts)
 	if !ok {
@@ -104,6 +105,9 @@ func DecideSecret(c *Campaign, cmd Command, chains Chains) (Command, Secret, err
 	if cmd.Dice != nil {
 		return cmd, Secret{}, Reject("secret_by_hand", "", "dice typed in cannot be secret: nothing would bind them").On("dice")
 	}
+	if err := c.unchanging(cmd, spec, data); err != nil {
+		return cmd, Secret{}, err
+	}
 	t := newTurn(c, cmd, chains)
 	t.begin(SecretLane)
 	err = spec.decide(t, data)
@@ -115,7 +119,7 @@ func DecideSecret(c *Campaign, cmd Command, chains Chains) (Command, Secret, err
 	}
 	roll, ok := facts[len(facts)-1].Event.(*events.RollMade)
 	if !ok || slices.ContainsFunc(facts, func(f events.Fact) bool { _, of := f.Event.(events.CharacterEvent); return of }) {
-		return cmd, Secret{}, Reject("cannot_be_secret", "", "%s changes more than is rolled: it cannot be secret", cmd.Type).On("visibility")
+		return cmd, Secret{}, fmt.Errorf("rules: %s is said to change nothing, and does", cmd.Type)
 	}
 	payload, err := json.Marshal(roll, json.Deterministic(true))
 	if err != nil {
@@ -127,6 +131,31 @@ func DecideSecret(c *Campaign, cmd Command, chains Chains) (Command, Secret, err
 	}
 	sealed, err := Canonical(&RollSeal{Seal: hex.EncodeToString(merkle.Seal(salt, payload))})
 	return Command{ID: cmd.ID, By: cmd.By, Type: sealType, Data: sealed}, Secret{salt, payload}, err
+}
+
+// unchanging refuses a command that could come to more than a roll. It is
+// decided with the lowest and with the highest faces, of nobody's dice.
+func (c *Campaign) unchanging(cmd Command, spec CommandSpec, data any) error {
+	no := Reject("cannot_be_secret", "", "%s can change more than is rolled: it cannot be secret", cmd.Type).On("visibility")
+	if !spec.Secret {
+		return no
+	}
+	for _, oracle := range []func(sides int) int{func(int) int { return 1 }, func(sides int) int { return sides }} {
+		trial := newTurn(c, cmd, nil)
+		trial.oracle = oracle
+		trial.begin(SecretLane)
+		err := spec.decide(trial, data)
+		if trial.err != nil {
+			err = trial.err
+		}
+		switch {
+		case err != nil:
+			return err
+		case len(trial.facts) > 0 || len(trial.scope.draws) == 0:
+			return no
+		}
+	}
+	return nil
 }
 
 // RollSeal is the data of roll.seal.
@@ -170,12 +199,17 @@ type RollOpen struct {
 	Roll    int64  `json:"roll" minimum:"1" doc:"n of the roll.sealed"`
 	Salt    string `json:"salt,omitzero" maxLength:"64"`
 	Payload string `json:"payload,omitzero" maxLength:"32768"`
+	// A seed gives all seeds before it on its lane.
+	ShowsEarlier bool `json:"shows_earlier,omitzero" doc:"opens it before earlier secret rolls of the same lane: anybody can then compute their dice, though not what they were for"`
 }
 
 func openRoll(t *Turn, d *RollOpen) error {
 	s, ok := t.c.sealed[d.Roll]
 	if !ok || s.Target || s.Ruling {
 		return Reject("not_sealed", "", "record %d is no secret roll that waits to be opened", d.Roll).On("roll")
+	}
+	if earlier, ok := t.c.sealedBefore(s); ok && !d.ShowsEarlier {
+		return Reject("shows_earlier", "", "record %d was rolled in secret before it on the same lane, and its dice could be computed from this roll's seed: open record %d first, or say shows_earlier if everybody may know them", earlier, earlier).On("roll")
 	}
 	if err := opens(s, d.Salt, d.Payload); err != nil {
 		return err
@@ -189,6 +223,18 @@ func openRoll(t *Turn, d *RollOpen) error {
 	}
 	t.Emit(&events.RollOpened{Sealed: d.Roll, Salt: d.Salt, Payload: d.Payload})
 	return nil
+}
+
+// sealedBefore is the first secret roll that waits to be opened on a roll's
+// lane and was made before it.
+func (c *Campaign) sealedBefore(s Sealed) (n int64, ok bool) {
+	for _, n := range sortedKeys(c.sealed) {
+		e := c.sealed[n]
+		if !e.Target && !e.Ruling && e.Session == s.Session && e.Lane.Name == s.Lane.Name && e.I < s.I {
+			return n, true
+		}
+	}
+	return 0, false
 }
 
 // ReadRoll reads the payload of a secret roll: byte for byte what a roll.made

@@ -31,7 +31,7 @@ func TestSecretIsRefusedBeforeTheDice(t *testing.T) {
 	contest := fmt.Sprintf(`{"sides":[{"character":%q,"stat":"int"},{"character":%q,"stat":"str"}]}`, ivo, mara)
 	attack := fmt.Sprintf(`{"attacker":%q,"target":%q,"custom":{"name":"Axe","potential":15,"parry":0},"skill":"Axe","defence":{"none":true}}`, mara, ivo)
 	healthy := tb.State.Snapshot()
-	tb.Must("gm", "wound.inflict", fmt.Sprintf(`{"character":%q,"points":20,"cause":"a beam"}`, mara), 10, 10)
+	tb.Must("gm", "wound.inflict", fmt.Sprintf(`{"character":%q,"points":20,"cause":"a beam"}`, mara), 10)
 	for name, c := range map[string]struct {
 		state     *rules.Campaign
 		typ, data string

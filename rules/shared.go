@@ -43,7 +43,7 @@ func shared() []CommandSpec {
 		Spec("character.create", "Create a character", "With creation \"book\" the budgets of the rules are checked, with \"free\" they are not. The character's id is the id of the command.", Participants, createCharacter),
 		Spec("character.amend", "Amend a character", "Replaces the sheet and says why. Wounds stay.", GMOnly, amendCharacter),
 		Spec("character.retire", "Retire a character", "Takes a character out of play and says why.", GMOnly, retireCharacter),
-		Spec("roll", "Roll dice", "Throws dice in free notation, such as 3d6kh2+1.", OwnCharacters, roll),
+		Spec("roll", "Roll dice", "Throws dice in free notation, such as 3d6kh2+1.", OwnCharacters, roll).InSecret(),
 		Spec("clock.advance", "Advance the clock", "Lets game time pass; what falls due is decided on the way.", GMOnly, advance),
 		Spec(resumeType, "Go on with an advance", "Continues an advance of the clock that takes more than one commit.", Program, resume),
 		Spec(recoverType, "Begin the ledger anew", "After a loss that cannot be healed: what is left goes on as a new log, and the record names what is missing.", Program, recoverLedger),

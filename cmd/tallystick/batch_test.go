@@ -22,7 +22,7 @@ import (
 
 // running runs a command as the program does, and gives what it prints and its
 // exit code.
-func running(cmd *cobra.Command, args ...string) (out string, err error, code int) {
+func running(cmd *cobra.Command, args ...string) (out string, code int, err error) {
 	var buf bytes.Buffer
 	cmd.SetArgs(args)
 	cmd.SetOut(&buf)
@@ -32,11 +32,11 @@ func running(cmd *cobra.Command, args ...string) (out string, err error, code in
 	var coded *codeError
 	switch {
 	case err == nil:
-		return buf.String(), nil, exitOK
+		return buf.String(), exitOK, nil
 	case errors.As(err, &coded):
-		return buf.String(), err, coded.code
+		return buf.String(), coded.code, err
 	}
-	return buf.String(), err, exitDiverged
+	return buf.String(), exitDiverged, err
 }
 
 // folder is a folder of exports: as many good ones as asked for, and others.
@@ -95,7 +95,7 @@ func TestVerifyMany(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := folder(t, 40, c.spoilt)
-			out, err, code := running(verifyCommand(), root)
+			out, code, err := running(verifyCommand(), root)
 			if code != c.code {
 				t.Errorf("code %d, %v\n%s", code, err, out)
 			}
@@ -120,14 +120,14 @@ func TestVerifyMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, cmd := range []*cobra.Command{verifyCommand(), replayCommand()} {
-		if out, err, code := running(cmd, root); code != exitUnusable || !strings.Contains(err.Error(), "edition 99 of") || strings.Contains(out, "verified: ") || strings.Contains(out, "identical\n") {
+		if out, code, err := running(cmd, root); code != exitUnusable || !strings.Contains(err.Error(), "edition 99 of") || strings.Contains(out, "verified: ") || strings.Contains(out, "identical\n") {
 			t.Errorf("%s: code %d, %v\n%s", cmd.Name(), code, err, out)
 		}
 	}
-	if out, _, code := running(verifyCommand(), filepath.Dir(root)); code != exitUnusable || !strings.Contains(out, "unknown           1") {
+	if out, code, _ := running(verifyCommand(), filepath.Dir(root)); code != exitUnusable || !strings.Contains(out, "unknown           1") {
 		t.Errorf("code %d\n%s", code, out)
 	}
-	if _, err, code := running(verifyCommand(), filepath.Join(root, "empty")); code != exitUnusable {
+	if _, code, err := running(verifyCommand(), filepath.Join(root, "empty")); code != exitUnusable {
 		t.Errorf("an empty folder: code %d, %v", code, err)
 	}
 }
@@ -139,7 +139,7 @@ func TestExportRows(t *testing.T) {
 	dice := map[string][]string{}
 	for format := range rowWriters {
 		file := filepath.Join(t.TempDir(), "dice")
-		if _, err, code := running(exportCommand(), "--format", format, "--out", file, root); code != exitOK {
+		if _, code, err := running(exportCommand(), "--format", format, "--out", file, root); code != exitOK {
 			t.Fatal(err)
 		}
 		f, err := os.Open(file)
@@ -171,7 +171,7 @@ func TestExportRows(t *testing.T) {
 				dice[format] = append(dice[format], strings.Join(r.cells(), ","))
 			}
 		}
-		if _, err, code := running(exportCommand(), "--format", format, "--out", file, root); code != exitUnusable {
+		if _, code, err := running(exportCommand(), "--format", format, "--out", file, root); code != exitUnusable {
 			t.Errorf("%s overwrites: %v", format, err)
 		}
 	}
@@ -185,7 +185,7 @@ func TestExportRows(t *testing.T) {
 	if !strings.Contains(out, ",gm,") {
 		t.Errorf("no names in %s", out)
 	}
-	if _, _, code := running(exportCommand(), "--format", "xls", "--out", "-", root); code != exitUnusable {
+	if _, code, _ := running(exportCommand(), "--format", "xls", "--out", "-", root); code != exitUnusable {
 		t.Error("an unknown format is taken")
 	}
 }
@@ -339,7 +339,7 @@ func TestReadAnExport(t *testing.T) {
 		"what-if":    {whatIfCommand(), []string{dir, n, "--dice", "6,6"}, "this never happened"},
 		"other":      {whatIfCommand(), []string{dir, n, "--command", "note.add", "--data", `{"text":"x"}`, "--json"}, `"what_if":true`},
 	} {
-		if out, err, code := running(c.cmd, c.args...); code != exitOK || !strings.Contains(out, c.want) {
+		if out, code, err := running(c.cmd, c.args...); code != exitOK || !strings.Contains(out, c.want) {
 			t.Errorf("%s: code %d, %v\n%s", name, code, err, out)
 		}
 	}
@@ -358,7 +358,7 @@ func TestReadAnExport(t *testing.T) {
 		"no value":           {whatIfCommand(), []string{dir, n, "--modifier", "cover"}},
 		"no JSON":            {whatIfCommand(), []string{dir, n, "--command", "roll", "--data", "{"}},
 	} {
-		if out, err, code := running(c.cmd, c.args...); code != exitUnusable {
+		if out, code, err := running(c.cmd, c.args...); code != exitUnusable {
 			t.Errorf("%s: code %d, %v\n%s", name, code, err, out)
 		}
 	}

@@ -66,7 +66,7 @@ func TestReplayIsOne(t *testing.T) {
 	var out bytes.Buffer
 	for range 5 {
 		var again bytes.Buffer
-		if _, err, code := running(replayCommand(), file); code != exitOK {
+		if _, code, err := running(replayCommand(), file); code != exitOK {
 			t.Fatal(err)
 		}
 		f := stepFlags{session: session, format: formatNDJSON}
@@ -196,7 +196,7 @@ func TestImportCommand(t *testing.T) {
 	b := serve(t, dir)
 	flags := []string{"--server", b.base, "--token-file", filepath.Join(dir, "admin.token")}
 	for range 2 {
-		if out, err, code := running(importCommand(), append([]string{first}, flags...)...); code != exitOK || !strings.Contains(out, campaign) {
+		if out, code, err := running(importCommand(), append([]string{first}, flags...)...); code != exitOK || !strings.Contains(out, campaign) {
 			t.Fatalf("code %d, %v\n%s", code, err, out)
 		}
 	}
@@ -214,18 +214,18 @@ func TestImportCommand(t *testing.T) {
 		}
 	}
 	zipped := filepath.Join(work, "first.zip")
-	if _, err, code := running(exportCommand(), append([]string{campaign, "--out", zipped}, flags...)...); code != exitOK {
+	if _, code, err := running(exportCommand(), append([]string{campaign, "--out", zipped}, flags...)...); code != exitOK {
 		t.Fatal(err)
 	}
-	if out, err, code := running(verifyCommand(), zipped); code != exitOK {
+	if out, code, err := running(verifyCommand(), zipped); code != exitOK {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if _, err, code := running(importCommand(), append([]string{zipped}, flags...)...); code != exitOK {
+	if _, code, err := running(importCommand(), append([]string{zipped}, flags...)...); code != exitOK {
 		t.Error(err)
 	}
 	spoilt := filepath.Join(work, "spoilt")
 	copied(t, first, spoilt, func(ledger []byte) []byte { return bytes.Replace(ledger, []byte(`"total":`), []byte(`"total":1`), 1) })
-	if _, err, code := running(importCommand(), append([]string{spoilt}, flags...)...); code != exitDiverged || !strings.Contains(err.Error(), "does not verify") {
+	if _, code, err := running(importCommand(), append([]string{spoilt}, flags...)...); code != exitDiverged || !strings.Contains(err.Error(), "does not verify") {
 		t.Errorf("code %d, %v", code, err)
 	}
 }

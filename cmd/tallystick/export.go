@@ -172,6 +172,9 @@ func keyIn(line []byte, n int64) (string, error) {
 		return "", err
 	}
 	e, err := core.Decode(rec)
+	if err != nil {
+		return "", err
+	}
 	switch e := e.(type) {
 	case *events.CampaignCreated:
 		return e.VKey, nil

@@ -57,8 +57,8 @@ func (System) Events() map[string]func() events.Event {
 // Commands are what FUDGE decides.
 func (System) Commands() []rules.CommandSpec {
 	return []rules.CommandSpec{
-		rules.Spec("check", "Check a trait", "An unopposed roll against a degree task.", rules.OwnCharacters, check),
-		rules.Spec("contest", "Contest", "An opposed roll of two characters; a tie keeps the status quo.", rules.OwnCharacters, contest),
+		rules.Spec("check", "Check a trait", "An unopposed roll against a degree task.", rules.OwnCharacters, check).InSecret(),
+		rules.Spec("contest", "Contest", "An opposed roll of two characters; a tie keeps the status quo.", rules.OwnCharacters, contest).InSecret(),
 		rules.Spec("attack", "Attack", "A round of melee, in which either side can be hurt, or a shot.", rules.OwnCharacters, attack),
 		rules.Spec("fudge.brawl", "Brawl", "A lone fighter against several foes: one roll against each, or one roll for all of them.", rules.GMOnly, brawl),
 		rules.Spec("wound.inflict", "Inflict a wound", "By the game master's hand: a fall, a poison, or how hurt the loser of a fight is.", rules.GMOnly, woundInflict),

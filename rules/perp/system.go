@@ -61,8 +61,8 @@ func (System) NewBody() rules.Body { return new(Body) }
 // Commands are what the system decides.
 func (System) Commands() []rules.CommandSpec {
 	return []rules.CommandSpec{
-		rules.Spec("check", "Test", "A d10, the traits named and one skill, against a difficulty if one is given (PERP-1, PERP-16). A closed test needs the skills and tools of its note (PERP-19).", rules.OwnCharacters, check),
-		rules.Spec("contest", "Opposed test", "Both sides roll, the higher one wins (PERP-15). The first side is the one that acts.", rules.OwnCharacters, contest),
+		rules.Spec("check", "Test", "A d10, the traits named and one skill, against a difficulty if one is given (PERP-1, PERP-16). A closed test needs the skills and tools of its note (PERP-19).", rules.OwnCharacters, check).InSecret(),
+		rules.Spec("contest", "Opposed test", "Both sides roll, the higher one wins (PERP-15). The first side is the one that acts.", rules.OwnCharacters, contest).InSecret(),
 		rules.Spec("attack", "Attack", "One exchange hand to hand, in which either side can be hurt (PERP-21), or one shot or throw at a target that dodges (PERP-34): the weapon says which.", rules.OwnCharacters, attack),
 		rules.Spec("perp.volley", "Several shots", "Several shots in one round with a weapon of that rate of fire; all targets are declared before the first die (PERP-37, PERP-38).", rules.OwnCharacters, volley),
 		rules.Spec("perp.gang", "Gang up", "Two or more attack one at once, by the rule that the campaign has chosen (PERP-28 to PERP-33).", rules.OwnCharacters, gang),

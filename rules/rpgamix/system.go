@@ -51,8 +51,8 @@ func (system) NewBody() rules.Body { return new(Body) }
 // Commands are the six that all systems share and eight of RPGamix alone.
 func (system) Commands() []rules.CommandSpec {
 	return []rules.CommandSpec{
-		rules.Spec("check", "Check", "A ten-sided (or six-sided) die, a stat, a skill and modifiers against a difficulty.", rules.OwnCharacters, check),
-		rules.Spec("contest", "Contest", "Two characters roll against each other; the higher total wins.", rules.OwnCharacters, contest),
+		rules.Spec("check", "Check", "A ten-sided (or six-sided) die, a stat, a skill and modifiers against a difficulty.", rules.OwnCharacters, check).InSecret(),
+		rules.Spec("contest", "Contest", "Two characters roll against each other; the higher total wins.", rules.OwnCharacters, contest).InSecret(),
 		rules.Spec("attack", "Attack", "A blow or a shot at a character or a thing, with everything that follows from it.", rules.OwnCharacters, attack),
 		rules.Spec("wound.inflict", "Inflict a wound", "The game master's own hand: a fall, a poison. It is not a strike and stuns nobody.", rules.GMOnly, inflict),
 		rules.Spec("wound.treat", "Treat wounds", "Stabilises a wounded character: by a skill check, with soap and water (Good), or by the game master's word.", rules.OwnCharacters, treat),
