@@ -309,6 +309,9 @@ func TestImport(t *testing.T) {
 	bundle, records := g.get(g.path("/ledger"), g.gm, "Accept", mediaZip).body, g.get(g.path("/ledger"), g.gm).body
 
 	n := other(t)
+	if p := problem(t, n.send(mediaNDJSON, records), "rejected", ""); p.Code != "no_checkpoint" {
+		t.Errorf("records that nobody signed: %+v", p)
+	}
 	first := read[Import](t, n.send(mediaZip, earlier), 201)
 	if first.Campaign != g.id || !first.ReadOnly || first.GM == nil || first.Appended != first.Records {
 		t.Fatalf("%+v", first)

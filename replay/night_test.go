@@ -119,7 +119,11 @@ func (n *night) hide(value int) int64 {
 func (n *night) open(what string, seal int64) {
 	n.T.Helper()
 	s := n.secret[seal]
-	n.Must("gm", what+".open", fmt.Sprintf(`{%q:%d,"salt":"%x","payload":%q}`, what, seal, s.Salt, s.Payload))
+	earlier := ""
+	if what == "roll" {
+		earlier = `,"shows_earlier":true`
+	}
+	n.Must("gm", what+".open", fmt.Sprintf(`{%q:%d,"salt":"%x","payload":%q%s}`, what, seal, s.Salt, s.Payload, earlier))
 }
 
 // dispute is the data of a dispute about a record, with the evidence of it.
@@ -220,8 +224,8 @@ func play(t testing.TB) *night {
 	first := n.seal("roll", `{"expression":"3d6","purpose":"who listens"}`)
 	second := n.seal("roll", `{"expression":"1d20","purpose":"the trap"}`)
 	n.seal("roll", `{"expression":"1d20","purpose":"never told"}`)
-	n.open("roll", first)
 	n.open("roll", second)
+	n.open("roll", first)
 
 	target := n.hide(7)
 	n.hide(9) // never opened

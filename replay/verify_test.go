@@ -691,7 +691,7 @@ func TestVerifyKnowsFairDice(t *testing.T) {
 
 		{"a roll hidden from the count", []string{`"session.closed"`}, `"rolls":`, `"rolls":1`, "rolls, but it has"},
 		{"a seal hidden from the count", []string{`"session.closed"`}, `"unopened":3`, `"unopened":1`, "unopened seals, but it has 3"},
-		{"a taken back roll hidden", []string{`"session.closed"`}, `,"voided":1`, ``, "taken back, but it has 1"},
+		{"a taken back roll hidden", []string{`"session.closed"`}, `,"voided":2`, ``, "taken back, but it has 2"},
 		{"a passed witness hidden", []string{`"session.closed"`}, `,"passed":1`, ``, "passed over, but it has 1"},
 		{"an open roll invented", []string{`"session.closed"`}, `"passed":1`, `"passed":1,"open":1`, "open declared rolls, but it has 0"},
 		{"a tick before it is due", []string{`"tick.processed"`}, `"kind":"burn","due":10`, `"kind":"burn","due":99`, "it is due at 99"},

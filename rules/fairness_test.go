@@ -579,7 +579,8 @@ func TestSecretRefusals(t *testing.T) {
 			}
 			seal := hex.EncodeToString(merkle.Seal(s.Salt, []byte(forged)))
 			sealed := c.give(c.Command("gm", "roll.seal", fmt.Sprintf(`{"seal":%q}`, seal)))
-			refused(t, c, c.Command("gm", "roll.open", opening("roll", sealed, s.Salt, forged)), "payload")
+			open := opening("roll", sealed, s.Salt, forged)
+			refused(t, c, c.Command("gm", "roll.open", open[:len(open)-1]+`,"shows_earlier":true}`), "payload")
 		})
 	}
 	c.must("gm", "roll.open", opening("roll", n, s.Salt, payload))

@@ -25,13 +25,13 @@ func (undrawn) Link(string, string, int, int) (dice.Seed, error) {
 func TestSecretIsRefusedBeforeTheDice(t *testing.T) {
 	tb := rulestest.NewTable(t, rules.NewBook(rpgamix.New()), "")
 	tb.Must("gm", "session.open", `{"title":"one","kind":"table"}`)
-	mara := tb.Must("gm", "character.create", `{"name":"Mara","kind":"npc","creation":"free","sheet":{"stats":{"str":0,"con":9,"dex":0,"per":0,"int":0,"wits":0,"cha":0,"app":0},"skills":{}}}`)
-	ivo := tb.Must("gm", "character.create", `{"name":"Ivo","kind":"npc","creation":"free","sheet":{"stats":{"str":0,"con":0,"dex":0,"per":0,"int":0,"wits":0,"cha":0,"app":0},"skills":{}}}`)
+	mara := tb.Must("gm", "character.create", `{"name":"Mara","kind":"npc","creation":"free","sheet":{"stats":{"str":0,"con":0,"dex":0,"per":0,"int":0,"wits":0,"cha":0,"app":0},"skills":{"Axe":1}}}`)
+	ivo := tb.Must("gm", "character.create", `{"name":"Ivo","kind":"npc","creation":"free","sheet":{"stats":{"str":0,"con":0,"dex":0,"per":0,"int":0,"wits":0,"cha":0,"app":0},"skills":{"Parry":1}}}`)
 	check := func(stat string) string { return fmt.Sprintf(`{"character":%q,"stat":%q}`, mara, stat) }
 	contest := fmt.Sprintf(`{"sides":[{"character":%q,"stat":"int"},{"character":%q,"stat":"str"}]}`, ivo, mara)
-	attack := fmt.Sprintf(`{"attacker":%q,"target":%q,"custom":{"name":"Axe","potential":15,"parry":0},"skill":"Axe","defence":{"none":true}}`, mara, ivo)
+	attack := fmt.Sprintf(`{"attacker":%q,"target":%q,"custom":{"name":"Axe","potential":15,"parry":0},"skill":"Axe","defence":{"skill":"Parry"}}`, mara, ivo)
 	healthy := tb.State.Snapshot()
-	tb.Must("gm", "wound.inflict", fmt.Sprintf(`{"character":%q,"points":20,"cause":"a beam"}`, mara), 10)
+	tb.Must("gm", "wound.inflict", fmt.Sprintf(`{"character":%q,"points":16,"cause":"a beam"}`, mara), 10, 10)
 	for name, c := range map[string]struct {
 		state     *rules.Campaign
 		typ, data string
