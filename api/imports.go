@@ -66,8 +66,9 @@ func (s *Server) importRoutes() {
 	binary := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
 	handle(s, route{
 		Method: http.MethodPost, Path: importPath, ID: "import-ledger", Summary: "Import a campaign",
-		Doc: "A bundle as GET …/ledger gives it (application/zip), or the records alone (application/x-ndjson). It is refused unless it verifies. A campaign that is here " +
-			"already must be a beginning of it, byte for byte; then only the rest is appended, which a checkpoint must cover. A campaign whose signing key another server has " +
+		Doc: "A bundle as GET …/ledger gives it (application/zip). It is refused unless it verifies and its checkpoint covers all records. The records alone " +
+			"(application/x-ndjson) can be held against a campaign that is here already; they add nothing to it, since nobody has signed them. A campaign that is here " +
+			"already must be a beginning of the import, byte for byte; then only the rest is appended. A campaign whose signing key another server has " +
 			"is read-only here.",
 		Access: admin, Status: http.StatusCreated, Fails: []int{409, 413, 415, 422, 507},
 		Upload: map[string]*huma.MediaType{mediaZip: binary, mediaNDJSON: binary},

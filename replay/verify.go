@@ -40,6 +40,9 @@ type Failure struct {
 	Through int64  `json:"through,omitzero"`
 	Field   string `json:"field,omitzero"` // path into the record: data.total
 	Reason  string `json:"reason"`
+	// Foreign is set when not even the first line is a record: this is no
+	// ledger, and nothing is said about one.
+	Foreign bool `json:"-"`
 }
 
 func (f *Failure) Error() string {
@@ -128,7 +131,9 @@ func (v *Verifier) Record(line []byte) error {
 	}
 	rec, err := events.Parse(line)
 	if err != nil {
-		return v.fail(v.bad("%s", strings.TrimPrefix(err.Error(), fmt.Sprintf("record %d: ", v.tree.Size()))))
+		f := v.bad("%s", strings.TrimPrefix(err.Error(), fmt.Sprintf("record %d: ", v.tree.Size())))
+		f.Foreign = v.tree.Size() == 0
+		return v.fail(f)
 	}
 	if rec.Cmd.Type != "" {
 		if f := v.decide(); f != nil {
@@ -384,7 +389,9 @@ func (v *Verifier) End() (*Report, error) {
 		return nil, v.failed
 	}
 	if v.tree.Size() == 0 {
-		return nil, v.fail(v.bad("there is no record in it"))
+		f := v.bad("there is no record in it")
+		f.Foreign = true
+		return nil, v.fail(f)
 	}
 	if f := v.decide(); f != nil {
 		v.failed = f

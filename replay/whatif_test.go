@@ -130,7 +130,7 @@ func TestWhatIfRefuses(t *testing.T) {
 		"an empty one":       {roll, replay.Change{Command: &replay.ChangedCommand{Type: "note.add"}}, &invalid},
 		"no room":            {stoke, replay.Change{Modifiers: []replay.ChangedModifier{{Label: "x", Value: 1}}}, &rejected},
 		"no such face":       {roll, replay.Change{Dice: []int{7}}, &rejected},
-		"no face":            {roll, replay.Change{Dice: []int{0}}, &invalid},
+		"no face":            {roll, replay.Change{Dice: []int{-2}}, &invalid},
 		"too far":            {roll, replay.Change{Horizon: &tooFar}, &invalid},
 		"a correction":       {roll, replay.Change{Command: &replay.ChangedCommand{Type: "correction.make", Data: jsontext.Value(fmt.Sprintf(`{"command":%q,"reason":"x"}`, n.Records[roll].Cmd.ID))}}, &rejected},
 		"dice of a seal":     {find("roll.seal"), replay.Change{Dice: []int{6, 6, 6}}, &rejected},

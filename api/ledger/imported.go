@@ -26,7 +26,7 @@ var ErrForeign = errors.New("the campaign was imported: another server has its s
 type Bundle struct {
 	Records    io.ReaderAt // one a line, as stored
 	Size       int64       // of Records in bytes
-	Checkpoint []byte      // signed over all records; nil for none
+	Checkpoint []byte      // signed over all records; nil for none, when all of them are here already
 	VKey       string      // that came with it; empty for none
 }
 
@@ -41,9 +41,9 @@ type Imported struct {
 }
 
 // Import stores a bundle that verifies. A campaign that is here already must be
-// a beginning of it: then only what comes after is appended, and a checkpoint
-// must cover it. So must one that claims this server's own key: nothing is
-// signed here that was not signed before. It refuses with a *rules.Rejection.
+// a beginning of it: then only what comes after is appended. A checkpoint must
+// cover all that is appended: nothing is signed here that was not signed before,
+// and of what nobody has signed nobody could tell who changed it. It refuses with a *rules.Rejection.
 // One that broke off is taken up by importing the same bundle again.
 func (l *Ledger) Import(ctx context.Context, b Bundle) (Imported, error) {
 	if err := l.enter(); err != nil {
@@ -71,7 +71,7 @@ func (l *Ledger) Import(ctx context.Context, b Bundle) (Imported, error) {
 	switch {
 	case report.Records < here:
 		return out, rules.Reject("import_is_behind", "", "the campaign has %d records here, and the import only %d", here, report.Records)
-	case b.Checkpoint == nil && report.Records > here && (here > 0 || own):
+	case b.Checkpoint == nil && report.Records > here:
 		return out, rules.Reject("no_checkpoint", "", "a checkpoint signed over all %d records must come with it: import the bundle, not the records alone", report.Records)
 	}
 	if err := b.extends(e); err != nil {

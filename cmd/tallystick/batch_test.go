@@ -119,11 +119,11 @@ func TestVerifyMany(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(other, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err, code := running(verifyCommand(), filepath.Join(other, name)); code != exitUnusable || !strings.Contains(err.Error(), "is no ledger") {
+		if _, code, err := running(verifyCommand(), filepath.Join(other, name)); code != exitUnusable || !strings.Contains(err.Error(), "is no ledger") {
 			t.Errorf("%s: code %d, %v", name, code, err)
 		}
 	}
-	if out, err, code := running(verifyCommand(), other); code != exitUnusable || !strings.Contains(out, "unusable          3") || !strings.Contains(out, "diverged          0") {
+	if out, code, err := running(verifyCommand(), other); code != exitUnusable || !strings.Contains(out, "unusable          3") || !strings.Contains(out, "diverged          0") {
 		t.Errorf("code %d, %v\n%s", code, err, out)
 	}
 	// An edition that is not on board is neither yes nor no, of one and of many.

@@ -47,7 +47,16 @@ func openLines(path string) (*exported, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &exported{ReadCloser: f}, nil
+	return &exported{ReadCloser: source(f)}, nil
+}
+
+// source is a file to be read. Only one that is no pipe or terminal can be read
+// a second time from its beginning, and is an io.ReaderAt.
+func source(f *os.File) io.ReadCloser {
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		return f
+	}
+	return struct{ io.ReadCloser }{f}
 }
 
 func openFolder(path string) (*exported, error) {

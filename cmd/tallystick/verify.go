@@ -39,7 +39,7 @@ Of several exports, or of a folder that holds many, it verifies all at once and
 prints a summary; names stay out of it unless --names asks for them.
 
 Exit code 0: verified. 1: refused, and the first bad record is named.
-2: a file cannot be read, or the edition of its rules is not on board: then
+2: a file cannot be read or is no ledger, or the edition of its rules is not on board: then
 nobody can say whether the rules were kept.`,
 		Example: `  tallystick verify night-one
   tallystick verify night-one --checkpoint mine.checkpoint --vkey table.vkey --me anna
@@ -133,6 +133,9 @@ func runVerify(out io.Writer, in io.Reader, e replay.Evidence, asJSON bool) erro
 			if err := printJSON(out, refusal{Failure: failure, Sentence: failure.Error()}); err != nil {
 				return err
 			}
+		}
+		if failure.Foreign {
+			return &codeError{exitUnusable, noLedger(failure)}
 		}
 		return &codeError{exitDiverged, fmt.Errorf("refused: %w", failure)}
 	case err != nil:

@@ -91,6 +91,8 @@ func (f *verifyFlags) find(path string) finding {
 	report, err := replay.Verify(in.ReadCloser, evidence)
 	var failure *replay.Failure
 	switch {
+	case errors.As(err, &failure) && failure.Foreign:
+		return finding{verdictUnusable, noLedger(failure), nil}
 	case errors.As(err, &failure):
 		return finding{verdictDiverged, err, nil}
 	case err != nil:
@@ -100,6 +102,9 @@ func (f *verifyFlags) find(path string) finding {
 	}
 	return finding{verdictVerified, nil, report}
 }
+
+// noLedger is what is said of a file that holds something else.
+func noLedger(f *replay.Failure) error { return fmt.Errorf("it is no ledger: %w", f) }
 
 func (t *tally) add(path string, found finding, names bool) {
 	t.Exports++

@@ -17,7 +17,16 @@ def hashes_to(seed, times, anchor):  # a seed, hashed as often as its number say
         seed = hashlib.sha256(seed).digest()
     return seed.hex() == anchor
 
-event = next(e for e in events if e["n"] == int(sys.argv[2]))
+event = next((e for e in events if e["n"] == int(sys.argv[2])), None)
+if event is None:
+    sys.exit("The file has no record %s." % sys.argv[2])
+if event["type"] == "roll.sealed":
+    sys.exit("This roll is still secret: check the roll.opened that shows it, once there is one.")
+if event["type"] == "target.opened":
+    rolls = ", ".join(str(r["roll"]) for r in event["data"].get("rolls", [])) or "none"
+    sys.exit("Record %s opens a target: it is a number to beat, and no roll. Rolls made against it: %s." % (sys.argv[2], rolls))
+if event["type"] not in ("roll.made", "roll.resolved", "roll.opened"):
+    sys.exit("Record %s is a %s and no roll: it has no dice to check." % (sys.argv[2], event["type"]))
 roll = json.loads(event["data"]["payload"]) if event["type"] == "roll.opened" else event["data"]
 if roll.get("source") == "physical":
     sys.exit("These dice were rolled by hand and typed in: there is nothing to check.")

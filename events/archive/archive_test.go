@@ -56,6 +56,17 @@ type table struct {
 
 func newTable(j journal.Journal) *table { return &table{journal: j, campaign: uuid.NewString()} }
 
+// nthTable is a table whose campaign lies in the partition that is its turn, so
+// that a few tables never share one by chance.
+func nthTable(j journal.Journal, n int) *table {
+	partitions := len(j.Health(context.Background()).Partitions)
+	for {
+		if t := newTable(j); journal.PartitionOf(t.campaign, partitions) == n%partitions {
+			return t
+		}
+	}
+}
+
 // play stores one commit of that many records.
 func (t *table) play(tb testing.TB, records int) journal.Commit {
 	tb.Helper()
@@ -82,8 +93,8 @@ func memory(t testing.TB, partitions, tables, commits int) (journal.Journal, []j
 
 func playOn(t testing.TB, j journal.Journal, tables, commits int) []journal.Commit {
 	var all []*table
-	for range tables {
-		all = append(all, newTable(j))
+	for n := range tables {
+		all = append(all, nthTable(j, n))
 	}
 	var played []journal.Commit
 	for i := range commits {

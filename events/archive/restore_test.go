@@ -68,8 +68,8 @@ func build(t testing.TB, tables, commits int) built {
 	var b built
 	var all []*table
 	logs := map[string]*signedLog{}
-	for range tables {
-		at := newTable(j)
+	for n := range tables {
+		at := nthTable(j, n)
 		all = append(all, at)
 		logs[at.campaign] = newLog(t, at.campaign)
 	}

@@ -724,6 +724,19 @@ func TestRollScript(t *testing.T) {
 	if out, code := run(t, "roll.py", file, strconv.Itoa(physical)); code != 1 || !strings.Contains(out, "nothing to check") {
 		t.Errorf("physical dice: exit %d\n%s", code, out)
 	}
+	for kind, want := range map[string]string{
+		"target.opened": "it is a number to beat, and no roll",
+		"roll.sealed":   "still secret",
+		"seat.taken":    "is a seat.taken and no roll",
+	} {
+		n := slices.IndexFunc(p.events, func(e event) bool { return e.kind == kind })
+		if out, code := run(t, "roll.py", file, strconv.Itoa(n)); n < 0 || code != 1 || !strings.Contains(out, want) || strings.Contains(out, "Traceback") {
+			t.Errorf("%s: exit %d\n%s", kind, code, out)
+		}
+	}
+	if out, code := run(t, "roll.py", file, "99999"); code != 1 || !strings.Contains(out, "no record 99999") {
+		t.Errorf("a record that is not there: exit %d\n%s", code, out)
+	}
 }
 
 func TestRollScriptSeesWrongRolls(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
@@ -325,14 +324,13 @@ func TestRefusingIsCheap(t *testing.T) {
 		"2147483647d2147483647", strings.Repeat("9", 1<<20), strings.Repeat("9", 500) + "d6", strings.Repeat("(", 512),
 		strings.Repeat("-", 512), strings.Repeat("1d6!+", 100) + "1", "2d6[" + strings.Repeat("x", 508),
 	} {
-		start := time.Now()
 		allocations := testing.AllocsPerRun(20, func() {
 			if _, err := Parse(text); err == nil {
 				t.Errorf("%.40q accepted", text)
 			}
 		})
-		if each := time.Since(start) / 21; each > 5*time.Millisecond || allocations > 400 {
-			t.Errorf("%.40q: %v and %v allocations", text, each, allocations)
+		if allocations > 400 {
+			t.Errorf("%.40q: %v allocations", text, allocations)
 		}
 	}
 }
