@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humaecho"
@@ -58,7 +57,11 @@ func unauthenticated(detail string) *Problem {
 func (s *Server) guard(need access) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		if need != open {
-			who, err := s.authenticate(ctx.Context(), ctx.Header("Authorization"), ctx.Param("campaign"), need)
+			token, err := s.credentials(ctx)
+			var who caller
+			if err == nil {
+				who, err = s.authenticate(ctx.Context(), token, ctx.Param("campaign"), need)
+			}
 			if err != nil {
 				s.writeProblem(humaecho.Unwrap(ctx), s.problem(ctx.Context(), err))
 				return
@@ -69,14 +72,13 @@ func (s *Server) guard(need access) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-func (s *Server) authenticate(ctx context.Context, header, campaign string, need access) (caller, error) {
-	scheme, token, _ := strings.Cut(header, " ")
-	if header == "" || !strings.EqualFold(scheme, "Bearer") {
-		return caller{}, unauthenticated("the header Authorization: Bearer is missing")
-	}
-	who, err := s.identify(ctx, strings.TrimSpace(token))
+func (s *Server) authenticate(ctx context.Context, token, campaign string, need access) (caller, error) {
+	who, err := s.identify(ctx, token)
 	if err != nil {
 		return caller{}, err
+	}
+	if p := s.admitToken(token); p != nil {
+		return who, p
 	}
 	switch {
 	case who.Admin && need == member:
@@ -101,7 +103,7 @@ func (s *Server) identify(ctx context.Context, token string) (caller, error) {
 	}
 	who := caller{Identity: id, token: token}
 	if !ok {
-		return who, unauthenticated("this token is not in force")
+		return who, s.wrong(ctx, unauthenticated("this token is not in force"))
 	}
 	if id.Admin {
 		return who, nil

@@ -104,11 +104,17 @@ func (s *Server) createCampaign(ctx context.Context, in *createInput) (*createOu
 	if body.GM == "" {
 		body.GM = defaultGM
 	}
-	_, err = s.cfg.Ledger.Create(ctx, id, rules.CampaignCreate{
+	if err := s.room(ctx, id); err != nil {
+		return nil, err
+	}
+	a, err := s.cfg.Ledger.Create(ctx, id, rules.CampaignCreate{
 		Name: body.Name, System: body.System, Options: body.Options, Setting: body.Setting, GM: body.GM, Policy: body.Policy,
 	})
 	if err != nil {
 		return nil, inside("body", err)
+	}
+	if !a.Repeated {
+		s.opened()
 	}
 	token, err := s.issue(ctx, id, body.GM)
 	if err != nil {

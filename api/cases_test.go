@@ -30,7 +30,7 @@ func TestTwoWriters(t *testing.T) {
 	g.id, g.gm = created.Campaign, created.GM.Token
 	g.command(g.gm, `{"type":"session.open","data":{"title":"One","kind":"table"}}`)
 	for round := range rounds {
-		id := g.command(g.gm, `{"type":"character.create","data":{"name":"Bob","kind":"npc","creation":"free","sheet":`+averageSheet+`}}`).Command
+		id := g.command(g.gm, fmt.Sprintf(`{"type":"character.create","data":{"name":"Bob %d","kind":"npc","creation":"free","sheet":%s}}`, round, averageSheet)).Command
 		bodies := []string{
 			`{"type":"wound.inflict","data":{"character":"` + id + `","points":3,"cause":"a fall"}}`,
 			`{"type":"wound.inflict","data":{"character":"` + id + `","points":4,"cause":"a stone"}}`,

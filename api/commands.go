@@ -29,7 +29,7 @@ type CommandAnswer struct {
 	Records     []jsontext.Value  `json:"records" doc:"as they are stored; the first 1,000 of a command that made more: read the rest from the ledger"`
 	Receipt     string            `json:"receipt" doc:"proof that the first record is in the ledger, under a checkpoint that covers all of them (C2SP tlog-proof@v1)"`
 	Consistency *ConsistencyProof `json:"consistency,omitzero" doc:"from the Ledger-Size that was sent to the size in the receipt; missing when this ledger is shorter than that: it was rolled back"`
-	Secret      jsontext.Value    `json:"secret,omitzero" doc:"of a secret roll, for the game master who gave it alone: what the seal hides"`
+	Secret      jsontext.Value    `json:"secret,omitzero" doc:"of a secret roll, for who gave it and may see it: what the seal hides, without the link of the lane"`
 	Repeated    bool              `json:"repeated,omitzero" doc:"the command had been executed before; this is its recorded answer"`
 }
 
@@ -43,8 +43,6 @@ type commandInput struct {
 const (
 	addType    = "participant.add"
 	removeType = "participant.remove"
-	public     = `"public"`
-	private    = `"private"`
 )
 
 func (s *Server) commandRoutes(schemas *schemas) {
@@ -66,19 +64,7 @@ func (s *Server) giveCommand(ctx context.Context, in *commandInput) (*output[Com
 		return nil, err
 	}
 	cmd := rules.Command{ID: id, Type: body.Type, Data: body.Data, Dice: body.Dice, Seat: body.Seat}
-	var a ledger.Answer
-	switch v := string(body.Visibility); {
-	case v == "" || v == public:
-		a, err = s.execute(ctx, in.Campaign, cmd)
-	case v == private && callerOf(ctx).gm():
-		cmd.By = callerOf(ctx).Handle
-		a, err = s.cfg.Ledger.ExecuteSecret(ctx, in.Campaign, cmd)
-	default:
-		err = &rules.Rejection{
-			Code: "visibility", Rule: "visibility", Field: "visibility",
-			Reason: `a command is "public", or "private" when the game master gives it: then the roll is sealed and opened later`,
-		}
-	}
+	a, err := s.give(ctx, in.Campaign, cmd, body.Visibility)
 	if err != nil {
 		return nil, inCommand(err)
 	}
@@ -89,6 +75,23 @@ func (s *Server) giveCommand(ctx context.Context, in *commandInput) (*output[Com
 		}
 	}
 	return answer(out), nil
+}
+
+// give executes a command under a visibility: as it is, or as a secret roll
+// of which the ledger gets the seal alone.
+func (s *Server) give(ctx context.Context, campaign string, cmd rules.Command, visibility jsontext.Value) (ledger.Answer, error) {
+	if visibility == nil {
+		return s.execute(ctx, campaign, cmd)
+	}
+	shown, err := events.ParseVisibility(visibility)
+	if err != nil {
+		return ledger.Answer{}, &rules.Invalid{Field: "visibility", Reason: err.Error()}
+	}
+	if shown.Public() {
+		return s.execute(ctx, campaign, cmd)
+	}
+	cmd.By = callerOf(ctx).Handle
+	return s.cfg.Ledger.ExecuteHidden(ctx, campaign, cmd, shown)
 }
 
 // grown proves that the ledger of a size that a client keeps is a beginning of

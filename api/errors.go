@@ -65,12 +65,14 @@ var kinds = []kind{
 	{"too-large", 413, "That is too large", "Bodies have at most 64 KiB; records and commits have limits too. Nothing was stored."},
 	{"unsupported-media-type", 415, "The content type is not understood", "Send JSON in UTF-8, Content-Type: application/json, not compressed."},
 	{"rejected", 422, "The rules say no", "rule, code and reason say which and why. Nothing was stored and no die was shown."},
+	{"too-many-requests", 429, "Too many requests", "Come back after the seconds in Retry-After. Nothing was stored."},
 	{"too-many-streams", 429, "Too many live feeds", "Close one, or come back after the seconds in Retry-After."},
 	{"internal", 500, "The server failed", "It is a fault of the program. The log has more under the id in request."},
 	{"read-only", 503, "The campaign is read-only", "Its ledger was found not to be whole; /readyz says where. Trying again does not help: the ledger has to be restored."},
 	{"unclear", 503, "The command may or may not be stored", "Ask again with the same Idempotency-Key: it is executed at most once."},
 	{"not-yet", 503, "The view has not read that far yet", "Come back after the seconds in Retry-After."},
 	{"unavailable", 503, "The server cannot answer now", "Come back after the seconds in Retry-After, with the same Idempotency-Key."},
+	{"too-many-campaigns", 507, "The server holds no more campaigns", "Nothing was stored. Tell whoever runs the server."},
 	{"full", 507, "The server's disk is full", "Nothing was stored; reading goes on. Tell whoever runs the server."},
 }
 

@@ -79,7 +79,7 @@ func (s *Server) readEvents(ctx context.Context, in *eventsInput) (*huma.StreamR
 	case mediaSSE:
 		return s.follow(ctx, q)
 	case mediaNDJSON:
-		return s.lines(q), nil
+		return s.export(ctx, q)
 	}
 	return s.eventPage(ctx, q)
 }
@@ -239,9 +239,29 @@ func (s *Server) eventPage(ctx context.Context, q query) (*huma.StreamResponse, 
 	}}, nil
 }
 
+// export is lines, for a token that does not read too many lists at once.
+func (s *Server) export(ctx context.Context, q query) (*huma.StreamResponse, error) {
+	free, err := s.exporting(ctx, q.campaign)
+	if err != nil {
+		return nil, err
+	}
+	return s.lines(q, free), nil
+}
+
+// exporting counts an export of the caller in; the function it returns counts
+// it out.
+func (s *Server) exporting(ctx context.Context, campaign string) (free func(), err error) {
+	free, ok := s.exports.open(campaign, callerOf(ctx).name())
+	if !ok {
+		return nil, newProblem("too-many-requests", fmt.Sprintf("a token may read %d whole lists of records at a time", ExportsPerToken)).retryAfter(1)
+	}
+	return free, nil
+}
+
 // lines streams records as they are stored, one a line.
-func (s *Server) lines(q query) *huma.StreamResponse {
+func (s *Server) lines(q query, free func()) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
+		defer free()
 		c := humaecho.Unwrap(hc)
 		c.Response().Header().Set("Content-Type", mediaNDJSON)
 		c.Response().WriteHeader(http.StatusOK)

@@ -76,7 +76,7 @@ func (s *Server) importRoutes() {
 	handle(s, route{
 		Method: http.MethodGet, Path: "/v1/campaigns/{campaign}/ledger", ID: "read-ledger", Summary: "All records as they are stored",
 		Doc:    "One a line, in order: the bytes that the tree's leaves are made of. As application/zip the bundle: records, checkpoint and the key that verifies it.",
-		Access: reader, Content: content(mediaNDJSON, mediaZip),
+		Access: reader, Content: content(mediaNDJSON, mediaZip), Fails: []int{429},
 	}, s.readLedger)
 }
 
@@ -86,7 +86,7 @@ func (s *Server) readLedger(ctx context.Context, in *ledgerInput) (*huma.StreamR
 		return nil, err
 	}
 	if choose(in.Accept, mediaNDJSON, mediaZip) == mediaNDJSON {
-		return s.lines(q), nil
+		return s.export(ctx, q)
 	}
 	var vkey string
 	if err := s.view(ctx, in.Campaign, func(v *projections.Views) error { vkey = v.Campaign().VKey; return nil }); err != nil {
@@ -96,7 +96,14 @@ func (s *Server) readLedger(ctx context.Context, in *ledgerInput) (*huma.StreamR
 	if err != nil && !errors.Is(err, ledger.ErrForeign) {
 		return nil, err
 	}
-	return s.streamed(mediaZip, func(ctx context.Context, out io.Writer) error { return s.bundle(ctx, out, q, checkpoint, vkey) }), nil
+	free, err := s.exporting(ctx, in.Campaign)
+	if err != nil {
+		return nil, err
+	}
+	return s.streamed(mediaZip, func(ctx context.Context, out io.Writer) error {
+		defer free()
+		return s.bundle(ctx, out, q, checkpoint, vkey)
+	}), nil
 }
 
 // bundle writes a zip whose bytes follow from the ledger alone.

@@ -18,6 +18,14 @@ const (
 	// ReplaysAtOnce is how many sessions are decided again at a time: a replay
 	// takes a whole core. One more waits.
 	ReplaysAtOnce = 1
+	// ReplaysWaiting is how many replays and prognoses may wait for their turn;
+	// one more gets 429.
+	ReplaysWaiting = 8
+	// ExportsPerToken is how many whole ledgers one token may read at a time.
+	ExportsPerToken = 4
+	// DefaultMaxCampaigns is how many campaigns a server holds unless it is
+	// told otherwise.
+	DefaultMaxCampaigns = 100_000
 
 	// StreamsPerCampaign and StreamsPerToken bound the live feeds open at once;
 	// one more gets 429.
@@ -38,6 +46,9 @@ const (
 	eventTimeout = 5 * time.Second
 	// heartbeat keeps proxies from closing a feed on which nothing happens.
 	heartbeat = 15 * time.Second
+	// askAgain is how long a live feed trusts its token, unless it hears that
+	// the token ended.
+	askAgain = 2 * time.Second
 	// grace is how long requests under way may take to end at a shutdown.
 	grace = 10 * time.Second
 	// AfterTimeout is how long a reader with ?after=n waits for record n.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,8 +22,11 @@ import (
 
 // request is what is known of a request while it is answered.
 type request struct {
-	id     string
-	caller caller // set by guard
+	id       string
+	address  string // of who asks
+	tls      bool
+	sameSite bool   // it comes from a page of this server, as the browser says
+	caller   caller // set by guard
 }
 
 type requestKey struct{}
@@ -51,7 +55,9 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		if !requestID.MatchString(id) {
 			id = uuid.Must(uuid.NewV7()).String()
 		}
-		c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), requestKey{}, &request{id: id})))
+		c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), requestKey{}, &request{
+			id: id, address: c.RealIP(), tls: c.Request().TLS != nil, sameSite: sameSite(c.Request()),
+		})))
 		c.Response().Header().Set(requestIDHeader, id)
 		broken := s.sheltered(c, next)
 		s.cfg.Log.Info("request",
@@ -101,6 +107,9 @@ func (s *Server) harden(next echo.HandlerFunc) echo.HandlerFunc {
 		h.Set("Cache-Control", "no-store")
 		if c.Request().ContentLength > MaxBody && c.Path() != importPath {
 			return problemOfStatus(http.StatusRequestEntityTooLarge, tooLarge)
+		}
+		if p := s.admitAddress(c.RealIP()); p != nil {
+			return p
 		}
 		// No writer of a test knows deadlines, so the error is of no interest.
 		_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(writeTimeout))
@@ -176,8 +185,15 @@ func (s *Server) sign(ctx huma.Context, _ string, v any) (any, error) {
 	return v, nil
 }
 
+// signed is a problem of a request. What it repeats of the request is made
+// text: a query may hold any bytes.
 func signed(p *Problem, c echo.Context) *Problem {
 	mine := *p
+	mine.Detail, mine.Reason = strings.ToValidUTF8(mine.Detail, "\uFFFD"), strings.ToValidUTF8(mine.Reason, "\uFFFD")
+	mine.Errors = slices.Clone(mine.Errors)
+	for i, e := range mine.Errors {
+		mine.Errors[i] = FieldError{strings.ToValidUTF8(e.Location, "\uFFFD"), strings.ToValidUTF8(e.Message, "\uFFFD")}
+	}
 	mine.Instance, mine.Request = c.Request().URL.EscapedPath(), requestOf(c.Request().Context()).id
 	return &mine
 }

@@ -24,7 +24,7 @@ func (s *Server) prognosisRoutes() {
 		Doc: "Worked out, not simulated: how probably and when the character dies or recovers by the passing of time alone, " +
 			"with a curve of ranks and points. No die is thrown and nothing is stored. It tells nothing that the character's view does not: " +
 			"it follows from the sheet, the wounds and the rules.",
-		Access: reader, Fails: []int{422},
+		Access: reader, Fails: []int{422, 429},
 	}, s.prognosis)
 }
 
@@ -42,12 +42,10 @@ func (s *Server) prognosis(ctx context.Context, in *prognosisInput) (*output[rep
 		return nil, err
 	}
 	// It takes a core for up to some seconds, as a replay does.
-	select {
-	case s.replays <- struct{}{}:
-		defer func() { <-s.replays }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := s.alone(ctx); err != nil {
+		return nil, err
 	}
+	defer func() { <-s.replays }()
 	out, err := replay.Look(c, in.ID, in.Treat, nil, replay.PrognosisOptions{Horizon: in.Horizon, Points: in.Points})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -122,8 +123,18 @@ func (s *Server) steps(ctx context.Context, in *replayInput, each func(replay.St
 	return out, nil
 }
 
-// alone waits until no other replay runs. The caller gives its place back.
+// alone waits until no other replay runs. The caller gives its place back. When
+// too many wait already, one more is sent away at once instead of piling up.
 func (s *Server) alone(ctx context.Context) error {
+	select {
+	case s.replays <- struct{}{}:
+		return nil
+	default:
+	}
+	defer s.waiting.Add(-1)
+	if s.waiting.Add(1) > ReplaysWaiting {
+		return newProblem("too-many-requests", fmt.Sprintf("%d replays and prognoses wait already", ReplaysWaiting)).retryAfter(5)
+	}
 	select {
 	case s.replays <- struct{}{}:
 		return nil

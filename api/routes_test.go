@@ -37,6 +37,7 @@ func TestAccess(t *testing.T) {
 	everybody := []string{"", "", "", "", "", "", ""}
 	readers := []string{no, no, "", "", "", lost, ""}
 	gms := []string{no, no, never, never, "", lost, never}
+	keepers := []string{no, no, never, never, "", lost, ""}
 	rows := map[string][]string{
 		"GET /": everybody, "GET /docs": everybody, "GET /openapi.json": everybody, "GET /healthz": everybody,
 		"GET /readyz": everybody, "GET /v1/systems": everybody, "GET /v1/systems/{system}": everybody, "GET /problems/{slug}": everybody,
@@ -70,18 +71,30 @@ func TestAccess(t *testing.T) {
 		"GET /v1/campaigns/{campaign}/participants":                     readers,
 		"POST /v1/campaigns/{campaign}/participants":                    gms,
 		"DELETE /v1/campaigns/{campaign}/participants/{handle}":         gms,
-		"POST /v1/campaigns/{campaign}/participants/{handle}/token":     gms,
+		"POST /v1/campaigns/{campaign}/participants/{handle}/token":     keepers,
+		"DELETE /v1/campaigns/{campaign}/participants/{handle}/token":   keepers,
+		"GET /v1/campaigns/{campaign}/tokens":                           keepers,
+		"GET /v1/campaigns/{campaign}/secrets":                          readers,
+		"POST /v1/campaigns/{campaign}/invitations":                     gms,
+		"GET /v1/campaigns/{campaign}/invitations":                      gms,
+		"DELETE /v1/campaigns/{campaign}/invitations/{invitation}":      {no, no, never, never, lost, lost, never},
+		"POST /v1/invitations/accept":                                   {lost, lost, lost, lost, lost, lost, lost},
+		"POST /v1/sign-in":                                              {no, no, no, no, no, no, no},
+		"DELETE /v1/sign-in":                                            everybody,
 	}
 	bodies := map[string]string{
 		"POST /v1/campaigns":                              `{"name":"x","system":"toy"}`,
 		"POST /v1/campaigns/{campaign}/commands":          `{"type":"note.add","data":{"text":"x"}}`,
 		"POST /v1/campaigns/{campaign}/rolls/{n}/what-if": `{}`,
 		"POST /v1/campaigns/{campaign}/participants":      `{"handle":"h%d","role":"spectator"}`,
+		"POST /v1/campaigns/{campaign}/invitations":       `{"handle":"guest","role":"spectator"}`,
+		"POST /v1/invitations/accept":                     `{"token":"none"}`,
+		"POST /v1/sign-in":                                `{"token":"none"}`,
 	}
-	queries := map[string]string{"GET /v1/campaigns/{campaign}/proofs/inclusion": "?n=0", "GET /v1/campaigns/{campaign}/proofs/consistency": "?from=1"}
+	queries := map[string]string{"GET /v1/campaigns/{campaign}/characters/{character}/prognosis": "?treat=none", "GET /v1/campaigns/{campaign}/proofs/inclusion": "?n=0", "GET /v1/campaigns/{campaign}/proofs/consistency": "?from=1"}
 	n := fmt.Sprint(g.size() - 1)
 	dispute := g.command(g.sven, `{"type":"dispute.open","data":{"roll":`+n+`,"question":"really?"}}`).Command
-	fill := strings.NewReplacer("{campaign}", g.id, "{character}", g.bob, "{session}", g.session, "{n}", n, "{dispute}", dispute, "{system}", "toy", "{slug}", "rejected", "{handle}", "guest", "{file}", "main.js")
+	fill := strings.NewReplacer("{campaign}", g.id, "{character}", g.bob, "{session}", g.session, "{n}", n, "{dispute}", dispute, "{system}", "toy", "{slug}", "rejected", "{handle}", "guest", "{invitation}", "none", "{file}", "main.js")
 	tokens := []string{"", "tally_" + strings.Repeat("0", 64), g.anna, g.sven, g.gm, other.gm, adminToken}
 	unseen := len(rows)
 	for path, item := range g.server.api.OpenAPI().Paths {
@@ -104,7 +117,7 @@ func TestAccess(t *testing.T) {
 				if strings.Contains(body, "%d") {
 					body = fmt.Sprintf(body, i)
 				}
-				r := g.ask(method, fill.Replace(path)+queries[name], token, body, "Idempotency-Key", key())
+				r := g.ask(method, fill.Replace(path)+queries[name], token, body, "Idempotency-Key", key(), "Sec-Fetch-Site", "same-origin")
 				switch {
 				case row[i] != "":
 					problem(t, r, row[i], "")

@@ -146,10 +146,22 @@ func (s *schemas) oneCommand(typ string, variants []variant) *huma.Schema {
 			"data":       data,
 			"dice":       s.registry.Schema(reflect.TypeFor[events.Hand](), true, ""),
 			"seat":       s.registry.Schema(reflect.TypeFor[events.Seat](), true, ""),
-			"visibility": {Type: huma.TypeString, Enum: []any{"public", "private"}, Description: "who sees it; private is for the game master: the roll is sealed, and opened later"},
+			"visibility": visibilitySchema,
 		},
 	}
 }
+
+// visibilitySchema says who may see what a command rolls.
+var visibilitySchema = &huma.Schema{
+	Description: "who sees what is rolled, of a command that does nothing but roll: public, everybody (left out, too); private, who rolls and the game masters; " +
+		"blind, the game masters alone; or the handles of those who see it beside who rolls and the game masters. What is not public is sealed: the ledger holds no more of it until it is opened.",
+	OneOf: []*huma.Schema{
+		{Type: huma.TypeString, Enum: []any{events.VisiblePublic, events.VisiblePrivate, events.VisibleBlind}},
+		{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}, MinItems: ptr(1), MaxItems: ptr(events.MaxNamed)},
+	},
+}
+
+func ptr[T any](v T) *T { return &v }
 
 func (s *schemas) resolved(t reflect.Type) *huma.Schema {
 	schema := s.registry.Schema(t, true, "")

@@ -2,30 +2,547 @@ package api
 
 import (
 	"bytes"
+	"context"
+	"encoding/hex"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
+
+	"tallystick/events"
+	"tallystick/events/journal"
+	"tallystick/projections"
+	"tallystick/rules"
+	"tallystick/rules/dice"
 )
 
-// A secret roll is told to the game master and to nobody else, by any way,
-// until it is opened.
-func TestSecretRoll(t *testing.T) {
-	g := newGame(t)
-	a := g.command(g.gm, `{"type":"roll","data":{"expression":"1d20","purpose":"does the guard hear them"},"visibility":"private"}`)
-	if !bytes.Contains(a.Secret, []byte("does the guard hear them")) {
-		t.Errorf("the game master is told %s", a.Secret)
+// night is a campaign full of secrets. Each has a marker word in it that
+// stands nowhere else.
+type night struct {
+	*game
+	bo, gm2 string           // tokens
+	at      map[string]int64 // n of each seal, by marker
+	sees    map[string][]string
+}
+
+// callers are everybody who may ask, by name.
+func (n *night) callers(other string) map[string]string {
+	return map[string]string{
+		"nobody": "", "a wrong token": "tally_" + strings.Repeat("0", 64), "anna": n.anna, "bo": n.bo, "sven": n.sven,
+		"gm": n.gm, "gm2": n.gm2, "another gm": other, "admin": adminToken,
 	}
-	for _, path := range []string{"/events", "/ledger", "/rolls", "/characters", "/sessions", ""} {
-		for _, token := range []string{g.gm, g.anna} {
-			if r := g.get(g.path(path), token); bytes.Contains(r.body, []byte("guard")) {
-				t.Errorf("%s shows %s", path, r.body)
+}
+
+// secretNight plays it; extra makes the secrets longer and changes nothing else.
+func secretNight(t *testing.T, extra string) *night {
+	t.Helper()
+	n := &night{game: newGame(t), at: map[string]int64{}, sees: map[string][]string{}}
+	n.bo = read[NewToken](t, n.ask("POST", n.path("/participants"), n.gm, `{"handle":"bo","role":"player"}`), 201).Token
+	n.gm2 = read[NewToken](t, n.ask("POST", n.path("/participants"), n.gm, `{"handle":"gm2","role":"gm"}`), 201).Token
+	secret := func(marker, token, visibility string, others ...string) {
+		a := n.command(token, fmt.Sprintf(`{"type":"roll","data":{"expression":"3d1000000","purpose":"%s%s"},"visibility":%s}`, marker, extra, visibility))
+		n.at[marker], n.sees[marker] = a.Last, append(others, "gm", "gm2")
+		n.command(n.gm, `{"type":"roll","data":{"expression":"1d20"}}`) // a public one of each lane behind it
+		n.command(n.anna, `{"type":"roll","data":{"expression":"1d20"}}`)
+		n.command(n.bo, `{"type":"roll","data":{"expression":"1d20"}}`)
+	}
+	secret("Zqone", n.gm, `"private"`)
+	secret("Zqtwo", n.gm, `"blind"`)
+	secret("Zqthree", n.gm, `["bo"]`, "bo")
+	secret("Zqfour", n.anna, `"private"`, "anna")
+	secret("Zqfive", n.anna, `"blind"`)
+	secret("Zqsix", n.anna, `["sven"]`, "anna", "sven")
+	secret("Zqseven", n.bo, `"private"`, "bo")
+	secret("Zqeight", n.gm2, `"private"`)
+	a := n.command(n.gm, fmt.Sprintf(`{"type":"target.seal","data":{"target":{"value":987654,"purpose":"Zqnine%s"}}}`, extra))
+	n.at["Zqnine"], n.sees["Zqnine"] = a.Last, []string{"gm", "gm2"}
+	return n
+}
+
+// accepts are the forms in which any route is asked.
+var accepts = []string{"application/json", "application/x-ndjson", "text/event-stream", "text/plain", "text/markdown", "text/html", "application/zip", "text/csv", "*/*"}
+
+// S3, D06: every route of the document, asked by everybody in every form, shows
+// a secret to those who may see it and to nobody else: in no body, no header
+// and no error. A route that is added later is asked without being told, or
+// fails here until somebody says what its parameters and its body may be.
+func TestNoRouteTellsASecret(t *testing.T) {
+	n := secretNight(t, "")
+	other := play(t, n.node)
+	w := &walk{night: n, told: map[string]map[string]bool{}}
+	for path, item := range n.server.api.OpenAPI().Paths {
+		for method, op := range operations(item) {
+			for _, address := range w.addresses(path, op) {
+				for who, token := range n.callers(other.gm) {
+					w.route(method, path, address, who, token, op)
+				}
 			}
 		}
 	}
-	problem(t, g.ask(http.MethodPost, g.path("/commands"), g.anna, `{"type":"roll","data":{"expression":"1d20"},"visibility":"private"}`, "Idempotency-Key", key()), "rejected", "body.visibility")
-	opened := g.command(g.gm, fmt.Sprintf(`{"type":"roll.open","data":{"roll":%d}}`, a.First))
-	if opened.Secret != nil || !strings.Contains(string(opened.Records[0]), "does the guard hear them") {
-		t.Errorf("opened: %s", opened.Records)
+	for marker, may := range n.sees {
+		for who := range n.callers(other.gm) {
+			if want := slices.Contains(may, who); w.told[marker][who] != want {
+				t.Errorf("%s is told to %s: %v, want %v", marker, who, w.told[marker][who], want)
+			}
+		}
+	}
+	if log := n.log.String(); strings.Contains(log, "Zq") {
+		t.Error("the log tells a secret")
+	}
+	for _, line := range n.stored() {
+		if bytes.Contains(line, []byte("Zq")) {
+			t.Errorf("the ledger tells a secret: %s", line)
+		}
+	}
+	for _, bucket := range []string{"vault", "tokens"} {
+		b, err := n.journal.Bucket(t.Context(), bucket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, err := b.Keys(t.Context())
+		if err != nil || len(keys) == 0 {
+			t.Fatalf("%s: %v, %v", bucket, keys, err)
+		}
+		for _, k := range keys {
+			value, _, err := b.Get(t.Context(), k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, word := range append(slices.Collect(maps.Keys(n.sees)), "987654", n.anna) {
+				if bytes.Contains(value, []byte(word)) {
+					t.Errorf("%s %s holds %s", bucket, k, word)
+				}
+			}
+		}
+	}
+}
+
+// walk asks every route.
+type walk struct {
+	*night
+	told map[string]map[string]bool // by marker and caller
+}
+
+func operations(item *huma.PathItem) map[string]*huma.Operation {
+	all := map[string]*huma.Operation{"GET": item.Get, "POST": item.Post, "DELETE": item.Delete, "PUT": item.Put, "PATCH": item.Patch}
+	maps.DeleteFunc(all, func(_ string, op *huma.Operation) bool { return op == nil })
+	return all
+}
+
+var pathParameter = regexp.MustCompile(`\{([a-z_]+)\}`)
+
+// addresses are those of a path: where it has an n, one for each seal and for
+// the record behind it.
+func (w *walk) addresses(path string, op *huma.Operation) []string {
+	values := map[string][]string{
+		"campaign": {w.id}, "character": {w.bob}, "session": {w.session}, "handle": {"nobody"}, "invitation": {"none"},
+		"system": {"toy"}, "slug": {"rejected"}, "file": {"main.js"}, "dispute": {key()}, "command": {key()}, "hook": {"none"}, "link": {"none"},
+	}
+	for _, at := range w.at { // each seal, and the public roll behind it
+		values["n"] = append(values["n"], fmt.Sprint(at), fmt.Sprint(at+1))
+	}
+	all := []string{path}
+	for _, name := range pathParameter.FindAllStringSubmatch(path, -1) {
+		if values[name[1]] == nil {
+			w.t.Errorf("%s: say what {%s} may be", path, name[1])
+			return nil
+		}
+		var next []string
+		for _, address := range all {
+			for _, v := range values[name[1]] {
+				next = append(next, strings.ReplaceAll(address, name[0], v))
+			}
+		}
+		all = next
+	}
+	query := []string{}
+	for _, p := range op.Parameters {
+		switch {
+		case p.In != "query":
+		case p.Name == "limit":
+			query = append(query, "limit=1000")
+		case p.Required && (p.Name == "n" || p.Name == "from"):
+			query = append(query, p.Name+"=1")
+		case p.Required:
+			w.t.Errorf("%s: say what the query %s may be", path, p.Name)
+		}
+	}
+	if len(query) > 0 {
+		for i := range all {
+			all[i] += "?" + strings.Join(query, "&")
+		}
+	}
+	return all
+}
+
+// bodies of what changes something: they ask for what is secret, as far as
+// anything does, and change nothing by it.
+var bodies = map[string][]string{
+	"POST /v1/campaigns":                                          {`{"name":"x","system":"none"}`},
+	"POST /v1/campaigns/{campaign}/commands":                      {`{"type":"roll.open","data":{"roll":%d}}`, `{"type":"roll.widen","data":{"roll":%d,"shown_to":"blind"}}`, `{"type":"target.open","data":{"target":%d,"salt":"x"}}`},
+	"POST /v1/campaigns/{campaign}/participants":                  {`{"handle":"","role":"gm"}`},
+	"POST /v1/campaigns/{campaign}/participants/{handle}/token":   {``},
+	"DELETE /v1/campaigns/{campaign}/participants/{handle}":       {``},
+	"DELETE /v1/campaigns/{campaign}/participants/{handle}/token": {``},
+	"POST /v1/campaigns/{campaign}/invitations":                   {`{"handle":"kim","role":"player"}`},
+	"DELETE /v1/campaigns/{campaign}/invitations/{invitation}":    {``},
+	"POST /v1/invitations/accept":                                 {`{"token":"none"}`},
+	"POST /v1/sign-in":                                            {`{"token":"none"}`},
+	"DELETE /v1/sign-in":                                          {``},
+	"POST /v1/campaigns/{campaign}/rolls/{n}/what-if":             {`{}`},
+	"POST /v1/ledgers":                                            {`{}`},
+}
+
+func (w *walk) route(method, path, address, who, token string, op *huma.Operation) {
+	if method == "GET" {
+		for _, accept := range accepts {
+			w.heard(path, who, w.listen(address, token, accept, op))
+		}
+		return
+	}
+	asked, ok := bodies[method+" "+path]
+	if !ok {
+		w.t.Fatalf("%s %s: say what its body may be", method, path)
+	}
+	for _, body := range asked {
+		if !strings.Contains(body, "%d") {
+			w.heard(path, who, dump(w.ask(method, address, token, body, "Idempotency-Key", key())))
+			continue
+		}
+		for _, at := range w.at {
+			// The game master may open all of it, and does so elsewhere.
+			if who == "gm" || who == "gm2" || who == "anna" || who == "bo" {
+				continue
+			}
+			w.heard(path, who, dump(w.ask(method, address, token, fmt.Sprintf(body, at), "Idempotency-Key", key())))
+		}
+	}
+}
+
+// heard notes what somebody was told by a route.
+func (w *walk) heard(path, who, said string) {
+	for marker, may := range w.sees {
+		if !strings.Contains(said, marker) && !(marker == "Zqnine" && strings.Contains(said, "987654")) {
+			continue
+		}
+		if w.told[marker] == nil {
+			w.told[marker] = map[string]bool{}
+		}
+		w.told[marker][who] = true
+		if !slices.Contains(may, who) {
+			w.t.Errorf("%s tells %s to %s", path, marker, who)
+		}
+	}
+}
+
+// listen reads an answer whole, of a live feed its backlog.
+func (w *walk) listen(address, token, accept string, op *huma.Operation) string {
+	if accept != "text/event-stream" || !speaks(op, accept) {
+		return dump(w.get(address, token, "Accept", accept))
+	}
+	address, _, _ = strings.Cut(address, "?") // a live feed has no limit
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, "GET", w.http.URL+address, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req.Header.Set("Accept", accept)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var said bytes.Buffer
+	for buffer := make([]byte, 64<<10); !bytes.Contains(said.Bytes(), []byte("backlog.end")); {
+		k, err := res.Body.Read(buffer)
+		said.Write(buffer[:k])
+		if err != nil {
+			if err != io.EOF {
+				w.t.Errorf("%s: %v", address, err)
+			}
+			break
+		}
+	}
+	return said.String()
+}
+
+func speaks(op *huma.Operation, media string) bool {
+	for _, r := range op.Responses {
+		if r.Content[media] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// dump is everything that an answer says.
+func dump(r reply) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, r.Status)
+	if err := r.Header.Write(&b); err != nil {
+		panic(err)
+	}
+	b.Write(r.body)
+	return b.String()
+}
+
+// How long a record is does not depend on the secret in it: two nights that
+// differ in nothing but the words of their secrets have seals of one length,
+// and no answer has an ETag that could tell one from another.
+func TestSecretsHaveNoSize(t *testing.T) {
+	lengths := func(n *night) (all []int) {
+		for _, line := range n.stored() {
+			if rec, err := events.Parse(line); err != nil {
+				t.Fatal(err)
+			} else if strings.HasSuffix(rec.Type, ".sealed") {
+				all = append(all, len(line))
+			}
+		}
+		return all
+	}
+	short, long := secretNight(t, ""), secretNight(t, strings.Repeat("x", 150))
+	if a, b := lengths(short), lengths(long); len(a) < len(short.at) || !slices.Equal(a, b) {
+		t.Errorf("seals of %v and %v bytes", a, b)
+	}
+	for _, path := range []string{"", "/events", "/ledger", "/rolls", "/secrets"} {
+		if tag := short.get(short.path(path), short.bo).Header.Get("ETag"); tag != "" {
+			t.Errorf("%s has the ETag %s", path, tag)
+		}
+	}
+}
+
+// D07: from everything that a player can get hold of, before and after later
+// public rolls of every lane, no seed of a secret roll can be found: neither
+// what is shown nor anything that it hashes to gives the dice.
+func TestSecretDiceCannotBeComputed(t *testing.T) {
+	n := secretNight(t, "")
+	var seen bytes.Buffer
+	for _, token := range []string{n.bo, n.sven} {
+		for _, path := range []string{"", "/events?limit=1000", "/ledger", "/rolls?limit=1000", "/secrets", "/sessions", "/sessions/" + n.session, "/checkpoint", "/proofs/inclusion?n=1", "/proofs/consistency?from=1"} {
+			seen.Write(n.get(n.path(path), token).body)
+		}
+	}
+	joints := jointSeeds(t, n.stored())
+	seeds := map[dice.Seed]bool{}
+	for _, text := range regexp.MustCompile(`[0-9a-f]{64}`).FindAllString(seen.String(), -1) {
+		raw, err := hex.DecodeString(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s, k := dice.Seed(raw), 0; k < 12; s, k = s.Next(), k+1 {
+			seeds[s] = true
+		}
+	}
+	found := 0
+	for marker, at := range n.at {
+		if marker == "Zqnine" {
+			continue
+		}
+		hidden, ok, err := n.ledger.Show(t.Context(), n.id, "gm", at)
+		if err != nil || !ok {
+			t.Fatalf("%s: %v %v", marker, ok, err)
+		}
+		var roll events.RollMade
+		if err := json.Unmarshal(hidden, &roll); err != nil {
+			t.Fatal(err)
+		}
+		if roll.S != "" {
+			t.Errorf("%s is shown with its link", marker)
+		}
+		for seed := range seeds {
+			stream := dice.NewStream(seed, joints[roll.Lane], roll.Lane, roll.I, dice.Absent, dice.Absent)
+			if stream.Die(roll.Draws[0][0]) == roll.Draws[0][1] {
+				t.Errorf("the dice of %s can be computed", marker)
+			}
+			found++
+		}
+	}
+	if found == 0 {
+		t.Error("nothing was tried")
+	}
+
+	// The control: once a roll is opened, its dice can be computed, and those of
+	// the lane's earlier ones; so that has to be asked for.
+	first, third := n.at["Zqone"], n.at["Zqthree"]
+	open := func(body string) reply {
+		return n.ask("POST", n.path("/commands"), n.gm, body, "Idempotency-Key", key())
+	}
+	p := problem(t, open(fmt.Sprintf(`{"type":"roll.open","data":{"roll":%d}}`, third)), "rejected", "body.data.roll")
+	if p.Code != "shows_earlier" {
+		t.Errorf("got %+v", p)
+	}
+	a := read[CommandAnswer](t, open(fmt.Sprintf(`{"type":"roll.open","data":{"roll":%d,"shows_earlier":true}}`, third)), 200)
+	var opened events.RollOpened
+	rec, err := events.Parse(a.Records[0])
+	if err != nil || json.Unmarshal(rec.Data, &opened) != nil {
+		t.Fatal(err)
+	}
+	roll, err := rules.ReadRoll(opened.Payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := dice.ParseSeed(roll.S)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden, _, err := n.ledger.Show(t.Context(), n.id, "gm", first)
+	var earlier events.RollMade
+	if err != nil || json.Unmarshal(hidden, &earlier) != nil {
+		t.Fatal(err)
+	}
+	for range roll.I - earlier.I {
+		seed = seed.Next()
+	}
+	if dice.NewStream(seed, joints[roll.Lane], roll.Lane, earlier.I, dice.Absent, dice.Absent).Die(1_000_000) != earlier.Draws[0][1] {
+		t.Error("control: an opened roll does not lead to an earlier one; then the test above shows nothing")
+	}
+}
+
+func jointSeeds(t *testing.T, lines [][]byte) map[string]dice.Seed {
+	t.Helper()
+	seatings, joints := map[int][]string{}, map[string]dice.Seed{}
+	for _, line := range lines {
+		rec, err := events.Parse(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := events.Core().Decode(rec)
+		if err != nil {
+			continue
+		}
+		switch e := e.(type) {
+		case *events.SeatTaken:
+			seatings[e.Seating] = append(seatings[e.Seating], e.Lane)
+		case *events.SeatingSealed:
+			for _, lane := range seatings[e.Seating] {
+				if joints[lane], err = dice.ParseSeed(e.Joint); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	return joints
+}
+
+// D08: what is shown may be shown to more people, by who may, and never to
+// fewer; opened, everybody sees the original roll and can check it.
+func TestWiden(t *testing.T) {
+	n := secretNight(t, "")
+	give := func(token, body string) reply {
+		return n.ask("POST", n.path("/commands"), token, body, "Idempotency-Key", key())
+	}
+	widen := func(token, marker, to string) reply {
+		return give(token, fmt.Sprintf(`{"type":"roll.widen","data":{"roll":%d,"shown_to":%s}}`, n.at[marker], to))
+	}
+	sees := func(token, marker string) bool {
+		return strings.Contains(string(n.get(n.path("/secrets?limit=1000"), token).body), marker)
+	}
+	problem(t, widen(n.anna, "Zqone", `["anna"]`), "forbidden", "")  // not hers
+	problem(t, widen(n.anna, "Zqfive", `["anna"]`), "forbidden", "") // hers, but blind
+	problem(t, widen(n.sven, "Zqsix", `["bo","sven"]`), "forbidden", "")
+	problem(t, widen(n.gm, "Zqfour", `"blind"`), "rejected", "body.data.shown_to")
+	problem(t, widen(n.gm, "Zqsix", `"private"`), "rejected", "body.data.shown_to")
+	problem(t, widen(n.gm, "Zqsix", `["bo"]`), "rejected", "body.data.shown_to") // not sven any more
+	problem(t, widen(n.gm, "Zqsix", `["sven"]`), "rejected", "body.data.shown_to")
+	problem(t, widen(n.gm, "Zqsix", `"public"`), "rejected", "body.data.shown_to")
+	problem(t, widen(n.gm, "Zqsix", `["sven","nobody"]`), "rejected", "body.data.shown_to")
+	problem(t, widen(n.gm, "Zqnine", `["anna"]`), "rejected", "body.data.roll")
+
+	if sees(n.anna, "Zqfive") {
+		t.Error("who rolls blind sees it")
+	}
+	read[CommandAnswer](t, widen(n.gm, "Zqfive", `"private"`), 200)
+	if !sees(n.anna, "Zqfive") || sees(n.bo, "Zqfive") {
+		t.Error("a blind roll was shown to who rolled it")
+	}
+	feed := n.stream(n.path("/events"), n.bo)
+	read[CommandAnswer](t, widen(n.anna, "Zqfour", `["bo"]`), 200)
+	if !sees(n.bo, "Zqfour") || sees(n.sven, "Zqfour") {
+		t.Error("a private roll was shown to bo")
+	}
+	for {
+		e, ok := feed.next()
+		if !ok {
+			t.Fatal("the feed ended")
+		}
+		if e.event == "secret" && strings.Contains(e.data, "Zqfour") {
+			break
+		}
+	}
+	// Opened by who rolled it, and gone through by a verifier.
+	opened := read[CommandAnswer](t, give(n.anna, fmt.Sprintf(`{"type":"roll.open","data":{"roll":%d}}`, n.at["Zqfour"])), 200)
+	if !strings.Contains(string(opened.Records[0]), "Zqfour") {
+		t.Errorf("opened: %s", opened.Records[0])
+	}
+	problem(t, give(n.bo, fmt.Sprintf(`{"type":"roll.open","data":{"roll":%d}}`, n.at["Zqtwo"])), "forbidden", "")
+	list := read[projections.Page[HiddenItem]](t, n.get(n.path("/secrets?limit=1000"), n.sven), 200)
+	for _, h := range list.Items {
+		if (h.N == n.at["Zqfour"]) != (h.Opened != 0) {
+			t.Errorf("got %+v", h)
+		}
+	}
+	if r := read[SessionReplay](t, n.get(n.path("/sessions/"+n.session+"/replay"), n.sven), 200); !r.Identical {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// A retry of a secret roll is the same roll, for who gave it; under the key of
+// somebody else's nothing is told.
+func TestSecretRetry(t *testing.T) {
+	g := newGame(t)
+	body := `{"type":"roll","data":{"expression":"3d1000000","purpose":"Zq"},"visibility":"private"}`
+	k := key()
+	give := func(token, body string) reply {
+		return g.ask("POST", g.path("/commands"), token, body, "Idempotency-Key", k)
+	}
+	first := read[CommandAnswer](t, give(g.anna, body), 200)
+	again := read[CommandAnswer](t, give(g.anna, body), 200)
+	if !again.Repeated || !bytes.Equal(first.Secret, again.Secret) || first.Last != again.Last || !bytes.Contains(first.Secret, []byte("Zq")) {
+		t.Errorf("got %s and %s", first.Secret, again.Secret)
+	}
+	for _, other := range []struct{ token, body string }{
+		{g.gm, body}, {g.anna, strings.Replace(body, `"private"`, `"blind"`, 1)}, {g.anna, strings.Replace(body, `,"visibility":"private"`, "", 1)},
+	} {
+		if p := problem(t, give(other.token, other.body), "key-reused", ""); strings.Contains(p.Detail, "Zq") {
+			t.Errorf("got %+v", p)
+		}
+	}
+	blind := g.command(g.anna, `{"type":"roll","data":{"expression":"1d6"},"visibility":"blind"}`)
+	if blind.Secret != nil {
+		t.Errorf("who rolls blind is told %s", blind.Secret)
+	}
+}
+
+// A table with devices seats lanes for private rolls with the others, or has
+// none: the program alone may not choose one.
+func TestPrivateLanesWithDevices(t *testing.T) {
+	x := dice.Seed{7}
+	for private, want := range map[string]int{`,"private":true`: 200, ``: 422} {
+		n := start(t, journal.NewMemory(1))
+		g := play(t, n)
+		g.command(g.gm, `{"type":"session.close"}`)
+		g.session = g.command(g.gm, `{"type":"session.open","data":{"title":"Two","kind":"table","devices":true`+private+`}}`).Command
+		g.command(g.anna, fmt.Sprintf(`{"type":"seat.take","data":{"x0":"%s"}}`, x.Next()))
+		g.command(g.gm, `{"type":"seating.close"}`)
+		g.command(g.anna, fmt.Sprintf(`{"type":"seat.reveal","data":{"lane":"anna","m":1,"x":"%s"}}`, x))
+		r := g.ask("POST", g.path("/commands"), g.anna, `{"type":"roll","data":{"expression":"1d6"},"visibility":"private"}`, "Idempotency-Key", key())
+		if r.StatusCode != want {
+			t.Errorf("%q: got %d %s", private, r.StatusCode, r.body)
+		}
+		if r := read[SessionReplay](t, g.get(g.path("/sessions/"+g.session+"/replay"), g.gm), 200); !r.Identical {
+			t.Errorf("got %+v", r)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -38,6 +39,9 @@ type Config struct {
 	// other parts report; nil: nothing does.
 	Problems func() []string
 	Log      *slog.Logger // nil: nothing is logged
+	Rates    Rates        // how often may be asked; the zero Rates bound nothing
+	// MaxCampaigns is how many campaigns the server may hold; 0: no bound.
+	MaxCampaigns int
 }
 
 // Server is the HTTP side of a node.
@@ -49,8 +53,17 @@ type Server struct {
 	docs     []byte // the page about it
 	systems  []systemView
 	streams  streams
+	exports  streams
 	replays  chan struct{} // holds a token for each replay under way
+	waiting  atomic.Int64  // for it, or under way
 	timing   timing
+	rates    rates
+
+	campaigns struct {
+		sync.Mutex
+		counted bool
+		count   int
+	}
 
 	stopping context.Context // ends when live feeds are to end
 	stop     context.CancelFunc
@@ -81,7 +94,9 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, echo: echo.New(),
 		streams: streams{campaigns: map[string]int{}, callers: map[string]int{}},
+		exports: streams{campaigns: map[string]int{}, callers: map[string]int{}, perCaller: ExportsPerToken},
 		replays: make(chan struct{}, ReplaysAtOnce),
+		rates:   newRates(cfg.Rates),
 		timing:  timing{heartbeat, eventTimeout, AfterTimeout, grace, readTimeout},
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
@@ -139,8 +154,12 @@ func (s *Server) routes(schemas *schemas) {
 	s.prognosisRoutes()
 	s.sessionRoutes()
 	s.disputeRoutes()
+	s.hiddenRoutes()
 	s.proofRoutes()
 	s.participantRoutes()
+	s.tokenRoutes()
+	s.invitationRoutes()
+	s.signInRoutes()
 	s.systemRoutes()
 	s.healthRoutes()
 	s.pageRoutes()

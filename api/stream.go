@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,10 @@ import (
 	"tallystick/projections/feed"
 )
 
-// streams counts the live feeds that are open.
+// streams counts the live feeds, or the exports, that are open.
 type streams struct {
+	perCaller int // 0: StreamsPerToken
+
 	mu        sync.Mutex
 	campaigns map[string]int
 	callers   map[string]int
@@ -27,7 +30,7 @@ type streams struct {
 func (st *streams) open(campaign, caller string) (close func(), ok bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.campaigns[campaign] >= StreamsPerCampaign || st.callers[caller] >= StreamsPerToken {
+	if st.campaigns[campaign] >= StreamsPerCampaign || st.callers[caller] >= cmp.Or(st.perCaller, StreamsPerToken) {
 		return nil, false
 	}
 	st.campaigns[campaign]++
@@ -65,10 +68,13 @@ func (s *Server) follow(ctx context.Context, q query) (*huma.StreamResponse, err
 		ctx, cancel := context.WithCancel(hc.Context())
 		defer cancel()
 		defer context.AfterFunc(s.stopping, cancel)()
+		revoked, end := context.WithCancelCause(ctx)
+		defer end(nil)
+		defer s.cfg.Tokens.Watch(who.token, func() { end(errGone) })()
 		sub := s.cfg.Hub.Subscribe(q.campaign, q.from)
 		defer sub.Close()
-		l := live{server: s, out: c.Response(), control: control, who: who, query: q}
-		err := l.run(ctx, sub)
+		l := live{server: s, out: c.Response(), control: control, who: who, query: q, asked: time.Now()}
+		err := l.run(revoked, sub)
 		s.cfg.Log.Info("feed ended", "request", requestOf(hc.Context()).id, "sent", l.sent, "reason", err)
 	}}, nil
 }
@@ -82,6 +88,7 @@ type live struct {
 	query   query
 	next    int64 // n of the record that is due
 	sent    int
+	asked   time.Time // when the token was last found to be in force
 }
 
 // errGone says that the reader takes part no longer.
@@ -102,10 +109,12 @@ func (l *live) run(ctx context.Context, sub *feed.Subscription) error {
 		switch {
 		case l.server.stopping.Err() != nil:
 			return errors.Join(l.write(": the server shuts down\nretry: %d\n\n", retryMillis), l.flush())
-		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		case errors.Is(err, context.DeadlineExceeded):
 			err = l.quiet(ctx)
 		case err == nil:
-			err = l.deliver(d)
+			err = l.deliver(ctx, d)
 		}
 		if err != nil {
 			return err
@@ -122,12 +131,18 @@ func (l *live) await(ctx context.Context, sub *feed.Subscription) (feed.Delivery
 
 // deliver writes a record, if it is wanted, and ends the backlog behind its
 // last one. What happens live is sent at once.
-func (l *live) deliver(d feed.Delivery) error {
+func (l *live) deliver(ctx context.Context, d feed.Delivery) error {
+	if err := l.stillIn(ctx); err != nil {
+		return err
+	}
 	backlog := l.next < l.query.size
 	l.next = d.Record.N + 1
 	if l.query.filter.match(d.Record) {
 		l.sent++
 		if err := l.write("id: %d\nevent: %s\ndata: %s\n\n", d.Record.N, d.Record.Type, d.Line); err != nil {
+			return err
+		}
+		if err := l.whisper(ctx, d.Record); err != nil {
 			return err
 		}
 	}
@@ -164,17 +179,29 @@ func (l *live) leaves(rec events.Record) bool {
 // quiet keeps a feed alive on which nothing happens, as long as its token is
 // in force.
 func (l *live) quiet(ctx context.Context) error {
-	if _, err := l.server.identify(ctx, l.who.token); err != nil {
-		var p *Problem
-		if errors.As(err, &p) && p.Status == http.StatusUnauthorized {
-			return errGone
-		}
+	l.asked = time.Time{}
+	if err := l.stillIn(ctx); err != nil {
 		return err
 	}
 	if err := l.write(": quiet\n\n"); err != nil {
 		return err
 	}
 	return l.flush()
+}
+
+// stillIn asks now and then whether the token is in force. One that ends on
+// this node ends the feed at once; this finds those that ended on another.
+func (l *live) stillIn(ctx context.Context) error {
+	if time.Since(l.asked) < askAgain {
+		return nil
+	}
+	l.asked = time.Now()
+	_, err := l.server.identify(ctx, l.who.token)
+	var p *Problem
+	if errors.As(err, &p) && p.Status == http.StatusUnauthorized {
+		return errGone
+	}
+	return err
 }
 
 // write gives the reader a while to take a piece; a stalled one is dropped.

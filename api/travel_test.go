@@ -264,8 +264,10 @@ func TestRollsStay(t *testing.T) {
 	if r := g.ask("POST", g.path("/commands"), g.anna, `{"type":"roll","data":{"expression":"2d6","purpose":"edited"}}`, "Idempotency-Key", repeated); r.StatusCode != 409 {
 		t.Errorf("an edited post rolls again: %d %s", r.StatusCode, r.body)
 	}
-	if r := g.ask("POST", g.path("/commands"), g.anna, `{"type":"roll","data":{"expression":"2d6"},"visibility":"private"}`, "Idempotency-Key", key()); r.StatusCode != 422 {
-		t.Errorf("a player hides a roll: %d %s", r.StatusCode, r.body)
+	for _, hide := range []string{`{"roll":%d,"shown_to":"private"}`, `{"roll":%d,"shown_to":"blind"}`, `{"roll":%d,"shown_to":["gm"]}`} {
+		if r := g.ask("POST", g.path("/commands"), g.anna, `{"type":"roll.widen","data":`+fmt.Sprintf(hide, roll)+`}`, "Idempotency-Key", key()); r.StatusCode != 422 {
+			t.Errorf("a player hides a roll: %d %s", r.StatusCode, r.body)
+		}
 	}
 	rolls := read[projections.Page[projections.Roll]](t, g.get(g.path("/rolls"), g.sven), 200)
 	if len(rolls.Items) != 2 || rolls.Items[0].N != roll || !bytes.Equal(before.body, g.get(g.path(fmt.Sprintf("/rolls/%d", roll)), g.sven).body) {

@@ -106,6 +106,9 @@ type SessionOpened struct {
 	Session string `json:"session"`
 	Title   string `json:"title"`
 	Kind    string `json:"kind"` // table, downtime or play-by-post
+	// Private says that the closing of the seats also seats a lane for
+	// everybody's private rolls: where devices take part none can be added later.
+	Private bool `json:"private,omitzero"`
 }
 
 // SessionClosed ends it and counts what was rolled.
@@ -130,6 +133,9 @@ type SeatTaken struct {
 	S0        string `json:"s0"`        // anchor of the server's chain, hex
 	C0        string `json:"c0"`        // anchor of the roller's chain, or "-"
 	X0        string `json:"x0"`        // anchor of the witness chain, or "-"
+	// Secret says that the lane is for the principal's private and blind rolls
+	// alone. The game master's lane gm-secret goes without it.
+	Secret bool `json:"secret,omitzero"`
 }
 
 // Ask names a lane and the index of the witness element it is asked for.

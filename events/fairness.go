@@ -9,6 +9,15 @@ type RollSealed struct {
 	Lane    string `json:"lane"`
 	I       int    `json:"i"`
 	Seal    string `json:"seal"` // HMAC-SHA256 of the payload under the salt, hex
+	// Visibility says who may see it before it is opened (see Visibility);
+	// missing: who rolled, and the game masters.
+	Visibility jsontext.Value `json:"visibility,omitzero"`
+}
+
+// RollWidened shows a secret roll to more people, without opening it to all.
+type RollWidened struct {
+	Sealed     int64          `json:"sealed"` // n of the roll.sealed
+	Visibility jsontext.Value `json:"visibility"`
 }
 
 // RollOpened shows what was sealed. Payload is the JSON text that roll.made
@@ -78,6 +87,7 @@ type RollVoided struct {
 }
 
 func (*RollSealed) Type() string   { return "roll.sealed" }
+func (*RollWidened) Type() string  { return "roll.widened" }
 func (*RollOpened) Type() string   { return "roll.opened" }
 func (*TargetSealed) Type() string { return "target.sealed" }
 func (*TargetOpened) Type() string { return "target.opened" }
@@ -90,6 +100,7 @@ func (*RollVoided) Type() string   { return "roll.voided" }
 func fairness() map[string]func() Event {
 	return map[string]func() Event{
 		"roll.sealed":   func() Event { return new(RollSealed) },
+		"roll.widened":  func() Event { return new(RollWidened) },
 		"roll.opened":   func() Event { return new(RollOpened) },
 		"target.sealed": func() Event { return new(TargetSealed) },
 		"target.opened": func() Event { return new(TargetOpened) },

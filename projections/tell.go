@@ -217,6 +217,8 @@ func (t *Teller) table(e events.Event) string {
 		return "seats are sealed: every die of this session is fixed now, and nobody has seen one"
 	case *events.RollSealed:
 		return "a secret roll"
+	case *events.RollWidened:
+		return fmt.Sprintf("the secret roll of record %d is shown to more people", e.Sealed)
 	case *events.RollOpened:
 		return fmt.Sprintf("the secret roll of record %d is opened", e.Sealed)
 	case *events.TargetSealed:

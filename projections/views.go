@@ -51,6 +51,7 @@ type Views struct {
 	sessions     []*session
 	open         *session
 	rolls        []RollEntry
+	hidden       []Hidden
 	table        table
 	typedIn      int
 }
@@ -140,6 +141,12 @@ func (v *Views) consistent(e events.Event) error {
 		return v.inSession(e.Session)
 	case *events.RollMade:
 		return v.inSession(e.Session)
+	case *events.RollWidened:
+		return v.isHidden(e.Sealed)
+	case *events.RollOpened:
+		return v.isHidden(e.Sealed)
+	case *events.TargetOpened:
+		return v.isHidden(e.Sealed)
 	case *events.DisputeRuled:
 		if v.table.dispute(e.Dispute) < 0 {
 			return fmt.Errorf("dispute %s is not known", e.Dispute)
@@ -206,6 +213,16 @@ func (v *Views) apply(rec events.Record, e events.Event) {
 		v.open.seal(e)
 	case *events.RollMade:
 		v.rolled(rec, e)
+	case *events.RollSealed:
+		v.hide(rec, HiddenRoll, e.Session, e.Visibility)
+	case *events.RollWidened:
+		v.hidden[v.hiddenAt(e.Sealed)].Visibility = e.Visibility
+	case *events.RollOpened:
+		v.reveal(rec, e.Sealed)
+	case *events.TargetSealed:
+		v.hide(rec, HiddenTarget, e.Session, nil)
+	case *events.TargetOpened:
+		v.reveal(rec, e.Sealed)
 	case *events.DisputeOpened:
 		v.table.disputed(v, rec, e)
 	case *events.DisputeRuled:
@@ -214,8 +231,10 @@ func (v *Views) apply(rec events.Record, e events.Event) {
 		v.table.overridden(v, rec, e)
 	case *events.RulingSealed:
 		v.table.overrides = append(v.table.overrides, Override{Moment: v.moment(rec), By: v.word(rec.By), Sealed: true})
+		v.hide(rec, HiddenRuling, e.Session, nil)
 	case *events.RulingOpened:
 		v.table.shown(rec, e)
+		v.reveal(rec, e.Sealed)
 	case *events.CorrectionMade:
 		v.table.corrected(v, rec, e)
 	case *events.CorrectionContinued:

@@ -65,6 +65,7 @@ func (c *chain) accept(field string, i int, text string) (dice.Seed, error) {
 // lane is one stream of dice of one principal in one session.
 type lane struct {
 	session, name, principal string
+	secret                   bool // for the principal's private rolls
 	seating, n               int
 	s0, c0, x0               string
 	s, c, x                  *chain // c and x nil without a device
@@ -140,21 +141,36 @@ func (s *evening) lane(name string) (*lane, error) {
 // newest is the lane that a principal took last, or nil.
 func (s *evening) newest(principal string, sealed bool) *lane {
 	for _, l := range slices.Backward(s.lanes) {
-		if l.principal == principal && (l.sealed || !sealed) {
+		if l.principal == principal && !l.secret && (l.sealed || !sealed) {
 			return l
 		}
 	}
 	return nil
 }
 
-// next is the name of a principal's next lane: anna, then anna.2.
-func (s *evening) next(principal string) string {
-	name := principal
+// newestSecret is newest for the lanes of a principal's private rolls.
+func (s *evening) newestSecret(principal string, sealed bool) *lane {
+	for _, l := range slices.Backward(s.lanes) {
+		if l.principal == principal && l.secret && (l.sealed || !sealed) {
+			return l
+		}
+	}
+	return nil
+}
+
+// next is the name of a principal's next lane: anna, then anna.2; for private
+// rolls anna-private, then anna-private.2.
+func (s *evening) next(principal string, secret bool) string {
+	base := principal
+	if secret {
+		base = rules.PrivateLane(principal)
+	}
+	name := base
 	for k := 2; ; k++ {
 		if _, err := s.lane(name); err != nil {
 			return name
 		}
-		name = principal + "." + strconv.Itoa(k)
+		name = base + "." + strconv.Itoa(k)
 	}
 }
 
@@ -164,12 +180,14 @@ func (t *table) seatTaken(p place, e *events.SeatTaken) error {
 		s.open = &seating{number: s.seatings + 1, shown: map[string]string{}}
 		s.seatings++
 	}
-	l := &lane{session: s.id, name: e.Lane, principal: e.Principal, seating: e.Seating, n: e.N, s0: e.S0, c0: e.C0, x0: e.X0, witness: map[string]int{}}
+	l := &lane{session: s.id, name: e.Lane, principal: e.Principal, secret: e.Secret, seating: e.Seating, n: e.N, s0: e.S0, c0: e.C0, x0: e.X0, witness: map[string]int{}}
 	switch role := t.roles[e.Principal]; {
 	case e.Seating != s.open.number || s.open.closed:
 		return fmt.Errorf("no seats can be taken in seating %d", e.Seating)
-	case !dice.ValidLane(e.Lane) || e.Lane != s.next(e.Principal):
-		return fmt.Errorf("the lane of %s is called %q, not %q", e.Principal, s.next(e.Principal), e.Lane)
+	case !dice.ValidLane(e.Lane) || e.Lane != s.next(e.Principal, e.Secret):
+		return fmt.Errorf("the lane of %s is called %q, not %q", e.Principal, s.next(e.Principal, e.Secret), e.Lane)
+	case e.Secret && (role == "" || e.C0 != dice.Absent || e.X0 != dice.Absent):
+		return fmt.Errorf("a lane for private rolls of %q, or one with a device", e.Principal)
 	case e.Principal != rules.SystemPrincipal && e.Principal != rules.SecretLane && role != rules.RoleGM && role != rules.RolePlayer:
 		return fmt.Errorf("%q does not take part with dice", e.Principal)
 	case e.N < 1 || e.N > dice.MaxChain:
@@ -216,6 +234,9 @@ func (s *evening) commit(l *lane) (err error) {
 // one is for chains that are used up, a lost device, or a late one.
 func (s *evening) only(l *lane, lost bool) error {
 	old := s.newest(l.principal, false)
+	if l.secret {
+		old = s.newestSecret(l.principal, false)
+	}
 	if old == nil {
 		return nil
 	}
@@ -223,7 +244,7 @@ func (s *evening) only(l *lane, lost bool) error {
 	switch {
 	case !old.sealed:
 		return fmt.Errorf("%s sits on the lane %s already", l.principal, old.name)
-	case s.declared != nil && s.declared.lane.principal == l.principal:
+	case !l.secret && s.declared != nil && s.declared.lane.principal == l.principal:
 		return fmt.Errorf("%s takes another lane while a declared roll of %s is open", l.principal, old.name)
 	case old.n-old.used <= renewAt:
 		l.renewed = renewedAtEnd

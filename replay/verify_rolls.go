@@ -60,7 +60,9 @@ type seal struct {
 	kind    string
 	session string // empty for a ruling outside a session
 	seal    string
-	lane    *lane // of a roll
+	by      string            // of a roll
+	shown   events.Visibility // of a roll
+	lane    *lane             // of a roll
 	i       int
 	rolls   []int64 // made against a target
 }
@@ -103,6 +105,8 @@ func (t *table) event(p place, e events.Event) error {
 		return t.rollMade(p, e)
 	case *events.RollSealed:
 		return t.rollSealed(p, e)
+	case *events.RollWidened:
+		return t.rollWidened(p, e)
 	case *events.RollOpened:
 		return t.rollOpened(e)
 	case *events.TargetSealed:
@@ -200,7 +204,7 @@ func (t *table) next(p place, name string, i int, principal string) (*lane, erro
 	switch {
 	case l.principal != principal:
 		return nil, fmt.Errorf("the lane %s is not the one of %s, who commands", name, principal)
-	case t.session.newest(principal, true) != l:
+	case l.secret && t.session.newestSecret(principal, true) != l, !l.secret && t.session.newest(principal, true) != l:
 		return nil, fmt.Errorf("the lane %s is not the one that %s rolls on now", name, principal)
 	case l.declared:
 		return nil, fmt.Errorf("a declared roll on the lane %s comes first", name)
@@ -261,6 +265,9 @@ func (t *table) rollMade(p place, e *events.RollMade) error {
 	l, err := t.next(p, e.Lane, e.I, principal)
 	if err != nil {
 		return err
+	}
+	if l.secret {
+		return fmt.Errorf("the lane %s is for private rolls", l.name)
 	}
 	t.session.rolls++
 	t.counts.Ledger++
@@ -335,15 +342,39 @@ func (t *table) unseal(n int64, kind, salt, payload string) (*seal, error) {
 }
 
 func (t *table) rollSealed(p place, e *events.RollSealed) error {
-	if p.by != t.gm {
-		return fmt.Errorf("%s has no lane for secret rolls", p.by)
+	principal := p.by
+	if p.by == t.gm {
+		principal = rules.SecretLane
+	} else if l, err := t.session.lane(e.Lane); err != nil || !l.secret || l.principal != p.by {
+		return fmt.Errorf("%s has no lane for secret rolls called %s", p.by, e.Lane)
 	}
-	l, err := t.next(p, e.Lane, e.I, rules.SecretLane)
+	l, err := t.next(p, e.Lane, e.I, principal)
 	if err != nil {
 		return err
 	}
+	shown, err := events.ParseVisibility(e.Visibility)
+	if err != nil || shown.Public() {
+		return errors.New("it does not say for whom it is")
+	}
 	t.counts.SecretUnopened++
-	return t.seal(p, &seal{kind: aRoll, seal: e.Seal, lane: l, i: e.I})
+	return t.seal(p, &seal{kind: aRoll, seal: e.Seal, by: p.by, shown: shown, lane: l, i: e.I})
+}
+
+// rollWidened checks that what was shown to somebody stays shown to them.
+func (t *table) rollWidened(p place, e *events.RollWidened) error {
+	s, ok := t.seals[e.Sealed]
+	if !ok || s.kind != aRoll {
+		return fmt.Errorf("record %d is no secret roll that waits to be opened", e.Sealed)
+	}
+	shown, err := events.ParseVisibility(e.Visibility)
+	switch {
+	case err != nil || shown.Public() || !shown.Widens(s.shown):
+		return errors.New("it shows the roll to nobody more, or to somebody less")
+	case t.roles[p.by] != rules.RoleGM && (p.by != s.by || s.shown.Blind()):
+		return fmt.Errorf("%s may not show it to others", p.by)
+	}
+	s.shown = shown
+	return nil
 }
 
 func (t *table) rollOpened(e *events.RollOpened) error {

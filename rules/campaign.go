@@ -100,6 +100,7 @@ type Character struct {
 type Lane struct {
 	Name      string
 	Principal string
+	Secret    bool // for the principal's private rolls
 	Seating   int
 	N         int // length of its chains
 	S0        string
@@ -120,6 +121,7 @@ type Lane struct {
 // A Session is an evening of play. Values of it are never changed.
 type Session struct {
 	ID, Title, Kind string
+	Private         bool     // the closing of the seats seats lanes for private rolls
 	Seating         int      // number of the newest seating
 	Joint           string   // of the newest sealed seating, "-" before
 	Lanes           []Lane   // in the order of seating
@@ -134,7 +136,18 @@ type Session struct {
 // lane returns the index of the lane a principal rolls on now, or -1.
 func (s *Session) lane(principal string) int {
 	for i := len(s.Lanes) - 1; i >= 0; i-- {
-		if s.Lanes[i].Principal == principal && s.Lanes[i].Sealed {
+		if s.Lanes[i].Principal == principal && !s.Lanes[i].Secret && s.Lanes[i].Sealed {
+			return i
+		}
+	}
+	return -1
+}
+
+// secretLane returns the index of the lane for a participant's private rolls
+// now, or -1.
+func (s *Session) secretLane(handle string) int {
+	for i := len(s.Lanes) - 1; i >= 0; i-- {
+		if s.Lanes[i].Principal == handle && s.Lanes[i].Secret && s.Lanes[i].Sealed {
 			return i
 		}
 	}
@@ -363,12 +376,14 @@ func (c *Campaign) apply(clock int64, e events.Event) error {
 		c.participants = maps.Clone(c.participants)
 		delete(c.participants, e.Handle)
 	case *events.SessionOpened:
-		c.Session = &Session{ID: e.Session, Title: e.Title, Kind: e.Kind, Joint: dice.Absent}
+		c.Session = &Session{ID: e.Session, Title: e.Title, Kind: e.Kind, Private: e.Private, Joint: dice.Absent}
 	case *events.SessionClosed:
 		c.Session = nil
 	case *events.SeatTaken, *events.SeatingClosed, *events.SeatRevealed, *events.SeatingSealed,
 		*events.RollMade, *events.RollSealed, *events.RollDeclared, *events.RollResolved, *events.RollPassed, *events.RollVoided:
 		return c.applyDice(e)
+	case *events.RollWidened:
+		return c.widened(e)
 	case *events.RollOpened:
 		c.unseal(e.Sealed)
 	case *events.TargetSealed:

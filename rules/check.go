@@ -86,6 +86,9 @@ func checkMap(path string, data jsontext.Value, v reflect.Value, tag reflect.Str
 }
 
 func checkStruct(path string, data jsontext.Value, v reflect.Value) error {
+	if data.Kind() == 'n' { // it would pass for an object whose members are all zero
+		return &Invalid{Field: path, Reason: "is a JSON null: must be an object"}
+	}
 	if data.Kind() != '{' {
 		return nil // a type with a form of its own has checked itself
 	}

@@ -142,7 +142,7 @@ func declareRoll(t *Turn, d *RollDeclare) error {
 	if s.Declared != nil {
 		return Reject("declared_roll_open", "", "a declared roll is still open: resolve it or take it back first")
 	}
-	if slices.ContainsFunc(s.Lanes, func(l Lane) bool { return l.Principal == t.cmd.By && !l.Sealed }) {
+	if slices.ContainsFunc(s.Lanes, func(l Lane) bool { return l.Principal == t.cmd.By && !l.Secret && !l.Sealed }) {
 		return Reject("seats_open", "", "%s has taken another seat: wait until it is sealed, the roll belongs to one lane", t.cmd.By)
 	}
 	if err := t.rehearse(d); err != nil {

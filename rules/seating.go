@@ -68,7 +68,7 @@ func (c *Campaign) applyDice(e events.Event) error {
 		var lane *Lane
 		if lane, err = s.use(e.Lane); err == nil {
 			lane.Used = e.I
-			c.seal(Sealed{Session: e.Session, Lane: *lane, I: e.I, Seal: e.Seal})
+			err = c.sealedRoll(e, *lane)
 		}
 	case *events.RollDeclared:
 		err = s.declared(c.Next, e)
@@ -94,7 +94,7 @@ func (s *Session) use(name string) (*Lane, error) {
 }
 
 func (s *Session) take(e *events.SeatTaken) error {
-	lane := Lane{Name: e.Lane, Principal: e.Principal, Seating: e.Seating, N: e.N, S0: e.S0, C0: e.C0, X0: e.X0}
+	lane := Lane{Name: e.Lane, Principal: e.Principal, Secret: e.Secret, Seating: e.Seating, N: e.N, S0: e.S0, C0: e.C0, X0: e.X0}
 	var err error
 	if lane.Last, err = dice.ParseSeed(e.S0); err != nil {
 		return err
@@ -201,6 +201,7 @@ type SessionOpen struct {
 	Title   string `json:"title" minLength:"1" maxLength:"200"`
 	Kind    string `json:"kind" enum:"table,downtime,play-by-post"`
 	Devices bool   `json:"devices,omitzero" doc:"participants' devices hold chains of their own: the seats stay open until seating.close"`
+	Private bool   `json:"private,omitzero" doc:"with devices: the closing of the seats also seats a lane for everybody's private and blind rolls; without devices that is done when one is made"`
 }
 
 func openSession(t *Turn, d *SessionOpen) error {
@@ -210,49 +211,76 @@ func openSession(t *Turn, d *SessionOpen) error {
 	if t.c.Session != nil {
 		return Reject("session_open", "", "the session %q is still open: close it first", t.c.Session.Title)
 	}
-	t.Emit(&events.SessionOpened{Session: t.cmd.ID, Title: d.Title, Kind: d.Kind})
+	t.Emit(&events.SessionOpened{Session: t.cmd.ID, Title: d.Title, Kind: d.Kind, Private: d.Private && d.Devices})
 	if d.Devices {
 		number := t.c.Session.Seating + 1
 		for _, p := range []string{SystemPrincipal, SecretLane} {
-			if err := t.takeWithout(p, number, systemDeviceLength); err != nil {
+			if err := t.takeWithout(sitter{principal: p}, number, systemDeviceLength); err != nil {
 				return err
 			}
 		}
 		return t.err
 	}
-	return t.seatAtOnce(append(t.unseated(), SystemPrincipal, SecretLane))
+	return t.seatAtOnce(append(t.unseated(), sitter{principal: SystemPrincipal}, sitter{principal: SecretLane}))
 }
 
-// unseated are the participants who may command and have no seat.
-func (t *Turn) unseated() []string {
-	var out []string
+// A sitter is who takes a seat without a device: a principal, on the lane for
+// all its rolls or on the one for its private rolls.
+type sitter struct {
+	principal string
+	secret    bool
+}
+
+// lane is what the sitter's lane is called.
+func (s sitter) lane() string {
+	if s.secret {
+		return PrivateLane(s.principal)
+	}
+	return s.principal
+}
+
+// PrivateLane is what the lane for a participant's private and blind rolls is
+// called, but for a number behind it where that name is taken.
+func PrivateLane(handle string) string { return handle + "-private" }
+
+// unseated are the participants who may command and have no seat. In a session
+// that seats private lanes with the others, those who have none are among them
+// a second time.
+func (t *Turn) unseated() []sitter {
+	var out []sitter
 	for _, h := range t.c.Participants() {
 		p, _ := t.c.Participant(h)
-		if p.Role != RoleSpectator && !slices.ContainsFunc(t.c.Session.Lanes, func(l Lane) bool { return l.Principal == h }) {
-			out = append(out, h)
+		if p.Role == RoleSpectator {
+			continue
+		}
+		for _, s := range []sitter{{h, false}, {h, true}} {
+			wanted := !s.secret || t.c.Session.Private && h != t.c.Created.GM
+			if wanted && !slices.ContainsFunc(t.c.Session.Lanes, func(l Lane) bool { return l.Principal == h && l.Secret == s.secret }) {
+				out = append(out, s)
+			}
 		}
 	}
 	return out
 }
 
 // seatAtOnce seats principals without devices and emits the facts.
-func (t *Turn) seatAtOnce(principals []string) error {
-	facts, err := t.seat(principals)
+func (t *Turn) seatAtOnce(sitters []sitter) error {
+	facts, err := t.seat(sitters)
 	t.facts = append(t.facts, facts...)
 	return err
 }
 
 // seat seats principals without devices: one seating, closed and sealed in
 // the same breath. It applies the facts and returns them.
-func (t *Turn) seat(principals []string) ([]events.Fact, error) {
+func (t *Turn) seat(sitters []sitter) ([]events.Fact, error) {
 	before := len(t.facts)
 	number := t.c.Session.Seating + 1
-	for _, p := range principals {
+	for _, s := range sitters {
 		n := laneLength
-		if p == SystemPrincipal {
+		if s.principal == SystemPrincipal {
 			n = systemLength
 		}
-		if err := t.takeWithout(p, number, n); err != nil {
+		if err := t.takeWithout(s, number, n); err != nil {
 			return nil, err
 		}
 	}
@@ -264,10 +292,10 @@ func (t *Turn) seat(principals []string) ([]events.Fact, error) {
 }
 
 // takeWithout takes a seat for a principal without a device.
-func (t *Turn) takeWithout(principal string, seating, n int) error {
+func (t *Turn) takeWithout(s sitter, seating, n int) error {
 	session := t.c.Session
 	return t.take(&events.SeatTaken{
-		Session: session.ID, Seating: seating, Lane: session.free(principal), Principal: principal,
+		Session: session.ID, Seating: seating, Lane: session.free(s.lane()), Principal: s.principal, Secret: s.secret,
 		N: n, C0: dice.Absent, X0: dice.Absent,
 	})
 }
@@ -312,8 +340,12 @@ func (t *Turn) sealNow() {
 // renewable reports whether a lane is near its end and may be renewed by the
 // program alone: where devices take part that would let the server choose.
 func (t *Turn) renewable(lane Lane) bool {
-	devices := slices.ContainsFunc(t.c.Session.Lanes, func(l Lane) bool { return l.X0 != dice.Absent })
-	return lane.N-lane.Used <= renewBefore && t.c.Session.Open == nil && !devices && lane.C0 == dice.Absent
+	return lane.N-lane.Used <= renewBefore && t.c.Session.Open == nil && !t.devices() && lane.C0 == dice.Absent
+}
+
+// devices reports whether a device has a part in the session's joint seed.
+func (t *Turn) devices() bool {
+	return slices.ContainsFunc(t.c.Session.Lanes, func(l Lane) bool { return l.X0 != dice.Absent })
 }
 
 // free is the name for a new lane of a principal: anna, then anna.2.
@@ -396,7 +428,7 @@ func (t *Turn) maySit(lost, device bool) error {
 		return Reject("declared_roll_open", "", "a declared roll is still open on the lane %s: resolve it or take it back first", d.Lane)
 	}
 	for i := len(s.Lanes) - 1; i >= 0; i-- {
-		if l := s.Lanes[i]; l.Principal == t.cmd.By {
+		if l := s.Lanes[i]; l.Principal == t.cmd.By && !l.Secret {
 			held := l.C0 != dice.Absent || l.X0 != dice.Absent
 			late := device && !held && l.Used == 0
 			if !l.Sealed || l.N-l.Used > renewBefore && !(lost && held) && !late {
@@ -421,7 +453,7 @@ func closeSeating(t *Turn, _ *SeatingClose) error {
 		return Reject("declared_roll_open", "", "a declared roll is still open: resolve it or take it back first")
 	}
 	for _, h := range t.unseated() {
-		if err := t.takeWithout(h, s.Open.Number, laneLength); err != nil {
+		if err := t.takeWithout(h, t.c.Session.Open.Number, laneLength); err != nil {
 			return err
 		}
 	}

@@ -24,8 +24,10 @@ type Sealed struct {
 	N       int64
 	Session string
 	Seal    string
-	Lane    Lane // of a roll
-	I       int  // of a roll
+	By      string            // handle of who rolled
+	Shown   events.Visibility // of a roll: to whom, before it is opened
+	Lane    Lane              // of a roll
+	I       int               // of a roll
 	Target  bool
 	Ruling  bool
 	Rolls   []Against // the rolls made against a target
@@ -74,6 +76,52 @@ func (c *Campaign) unseal(n int64) {
 	delete(c.sealed, n)
 }
 
+// VisibleTo decides whether a viewer may see what is sealed. Targets and
+// rulings are the game masters' until they are opened.
+func (s Sealed) VisibleTo(viewer events.Viewer) bool {
+	if s.Target || s.Ruling {
+		return viewer.GM
+	}
+	return s.Shown.Shows(s.By, viewer)
+}
+
+// Viewer is a participant as one who looks; the zero Viewer for somebody who
+// does not take part.
+func (c *Campaign) Viewer(handle string) events.Viewer {
+	p, ok := c.Participant(handle)
+	if !ok {
+		return events.Viewer{}
+	}
+	return events.Viewer{Handle: p.Handle, GM: p.Role == RoleGM}
+}
+
+func (c *Campaign) sealedRoll(e *events.RollSealed, lane Lane) error {
+	shown, err := events.ParseVisibility(e.Visibility)
+	if err != nil {
+		return fmt.Errorf("visibility %w", err)
+	}
+	by := lane.Principal
+	if by == SecretLane {
+		by = c.Created.GM
+	}
+	c.seal(Sealed{Session: e.Session, Lane: lane, I: e.I, Seal: e.Seal, By: by, Shown: shown})
+	return nil
+}
+
+func (c *Campaign) widened(e *events.RollWidened) error {
+	s, ok := c.sealed[e.Sealed]
+	if !ok {
+		return fmt.Errorf("record %d is no secret roll that waits to be opened", e.Sealed)
+	}
+	var err error
+	if s.Shown, err = events.ParseVisibility(e.Visibility); err != nil {
+		return fmt.Errorf("visibility %w", err)
+	}
+	c.sealed = maps.Clone(c.sealed)
+	c.sealed[e.Sealed] = s
+	return nil
+}
+
 // called notes a roll that was made against a hidden target.
 func (c *Campaign) called(e *events.RollMade) {
 	s, ok := c.sealed[e.Call]
@@ -85,12 +133,21 @@ func (c *Campaign) called(e *events.RollMade) {
 	c.sealed[e.Call] = s
 }
 
-// DecideSecret decides a command whose outcome only the game master is to
-// know. It returns the command that is recorded in its place, which carries
-// the seal alone, and the secret. Only what throws dice and changes nothing
+// DecideSecret is DecideHidden for who commands and the game masters.
+func DecideSecret(c *Campaign, cmd Command, chains Chains) (Command, Secret, error) {
+	private, err := events.ParseVisibility(nil)
+	if err != nil {
+		return cmd, Secret{}, err
+	}
+	return DecideHidden(c, cmd, private, chains)
+}
+
+// DecideHidden decides a command whose outcome is not for everybody. It
+// returns the command that is recorded in its place, which carries the seal and
+// says for whom it is, and the secret. Only what throws dice and changes nothing
 // can be secret; whether it does is known before the first die, so that no
 // refusal tells anything of dice that are still to come.
-func DecideSecret(c *Campaign, cmd Command, chains Chains) (Command, Secret, error) {
+func DecideHidden(c *Campaign, cmd Command, shown events.Visibility, chains Chains) (Command, Secret, error) {
 	salts, ok := chains.(Salts)
 	if !ok {
 		return cmd, Secret{}, fmt.Errorf("these chains cannot seal")
@@ -99,8 +156,8 @@ func DecideSecret(c *Campaign, cmd Command, chains Chains) (Command, Secret, err
 	if err != nil {
 		return cmd, Secret{}, err
 	}
-	if cmd.By != c.Created.GM {
-		return cmd, Secret{}, &Forbidden{Reason: "secret rolls are made on the lane of " + c.Created.GM}
+	if err := c.nameable("visibility", shown); err != nil {
+		return cmd, Secret{}, err
 	}
 	if cmd.Dice != nil {
 		return cmd, Secret{}, Reject("secret_by_hand", "", "dice typed in cannot be secret: nothing would bind them").On("dice")
@@ -109,7 +166,12 @@ func DecideSecret(c *Campaign, cmd Command, chains Chains) (Command, Secret, err
 		return cmd, Secret{}, err
 	}
 	t := newTurn(c, cmd, chains)
-	t.begin(SecretLane)
+	if cmd.By == c.Created.GM {
+		t.begin(SecretLane)
+	} else {
+		t.begin(cmd.By)
+		t.scope.secret = true
+	}
 	err = spec.decide(t, data)
 	drawn := t.scope.stream != nil
 	t.end()
@@ -129,7 +191,7 @@ func DecideSecret(c *Campaign, cmd Command, chains Chains) (Command, Secret, err
 	if err != nil {
 		return cmd, Secret{}, err
 	}
-	sealed, err := Canonical(&RollSeal{Seal: hex.EncodeToString(merkle.Seal(salt, payload))})
+	sealed, err := Canonical(&RollSeal{Seal: hex.EncodeToString(merkle.Seal(salt, payload)), ShownTo: shown.JSON()})
 	return Command{ID: cmd.ID, By: cmd.By, Type: sealType, Data: sealed}, Secret{salt, payload}, err
 }
 
@@ -158,13 +220,47 @@ func (c *Campaign) unchanging(cmd Command, spec CommandSpec, data any) error {
 	return nil
 }
 
+// nameable refuses a visibility that is for everybody, or names somebody who
+// does not take part.
+func (c *Campaign) nameable(field string, shown events.Visibility) error {
+	if shown.Public() {
+		return Reject("not_secret", "", "what everybody may see is not sealed").On(field)
+	}
+	for _, handle := range shown.Named() {
+		if _, ok := c.Participant(handle); !ok {
+			return Reject("unknown_participant", "", "%q does not take part in this campaign", handle).On(field)
+		}
+	}
+	return nil
+}
+
+// ShownRoll is the payload of a secret roll as it is shown to those who may
+// see it before it is opened: without the link, of which the bare dice of the
+// lane's earlier rolls could be computed, and those may be for other eyes.
+func ShownRoll(payload []byte) (jsontext.Value, error) {
+	roll, err := ReadRoll(string(payload))
+	if err != nil {
+		return nil, err
+	}
+	roll.S = ""
+	return json.Marshal(roll, json.Deterministic(true))
+}
+
 // RollSeal is the data of roll.seal.
 type RollSeal struct {
-	Seal string `json:"seal" minLength:"64" maxLength:"64"`
+	Seal    string         `json:"seal" minLength:"64" maxLength:"64"`
+	ShownTo jsontext.Value `json:"shown_to,omitzero" doc:"its visibility; left out: private"`
 }
 
 func sealRoll(t *Turn, d *RollSeal) error {
 	if err := checkSeal(d.Seal); err != nil {
+		return err
+	}
+	shown, err := events.ParseVisibility(d.ShownTo)
+	if err != nil {
+		return &Invalid{Field: "shown_to", Reason: err.Error()}
+	}
+	if err := t.c.nameable("shown_to", shown); err != nil {
 		return err
 	}
 	if t.c.Session == nil {
@@ -173,22 +269,38 @@ func sealRoll(t *Turn, d *RollSeal) error {
 	if err := t.unforeseen(); err != nil {
 		return err
 	}
-	k := t.c.Session.lane(SecretLane)
-	if k < 0 {
-		return Reject("no_seat", "", "the seats of this session are not sealed yet")
+	t.begin(SecretLane)
+	if t.cmd.By != t.c.Created.GM {
+		t.begin(t.cmd.By)
+		t.scope.secret = true
 	}
-	if t.renewable(t.c.Session.Lanes[k]) {
-		if err := t.seatAtOnce([]string{SecretLane}); err != nil {
-			return err
-		}
-		k = t.c.Session.lane(SecretLane)
+	lane, err := t.sealOn()
+	if err != nil {
+		return err
+	}
+	t.facts, t.scope = append(t.facts, t.scope.before...), scope{}
+	t.Emit(&events.RollSealed{Session: t.c.Session.ID, Lane: lane.Name, I: lane.Used + 1, Seal: d.Seal, Visibility: d.ShownTo})
+	return nil
+}
+
+// sealOn is the lane that a secret roll takes the next link of. It is seated or
+// renewed like that of any roll.
+func (t *Turn) sealOn() (Lane, error) {
+	k, err := t.rollsOn()
+	if err != nil {
+		return Lane{}, err
+	}
+	if k < 0 {
+		return Lane{}, Reject("no_seat", "", "the seats of this session are not sealed yet")
+	}
+	if k, err = t.renewed(k); err != nil {
+		return Lane{}, err
 	}
 	lane := t.c.Session.Lanes[k]
 	if lane.Used == lane.N {
-		return Reject("lane_used_up", "", "the lane %s has no links left: open a new session", lane.Name)
+		return lane, Reject("lane_used_up", "", "the lane %s has no links left: open a new session", lane.Name)
 	}
-	t.Emit(&events.RollSealed{Session: t.c.Session.ID, Lane: lane.Name, I: lane.Used + 1, Seal: d.Seal})
-	return nil
+	return lane, nil
 }
 
 func checkSeal(seal string) error { return checkHex("seal", seal) }
@@ -203,10 +315,50 @@ type RollOpen struct {
 	ShowsEarlier bool `json:"shows_earlier,omitzero" doc:"opens it before earlier secret rolls of the same lane: anybody can then compute their dice, though not what they were for"`
 }
 
-func openRoll(t *Turn, d *RollOpen) error {
-	s, ok := t.c.sealed[d.Roll]
+// secretRoll finds a secret roll that the commander may show to others.
+func (t *Turn) secretRoll(n int64) (Sealed, error) {
+	s, ok := t.c.sealed[n]
 	if !ok || s.Target || s.Ruling {
-		return Reject("not_sealed", "", "record %d is no secret roll that waits to be opened", d.Roll).On("roll")
+		return s, Reject("not_sealed", "", "record %d is no secret roll that waits to be opened", n).On("roll")
+	}
+	if !t.GM() && (s.By != t.cmd.By || s.Shown.Blind()) {
+		return s, &Forbidden{Reason: "a secret roll is shown by a game master, or by who rolled it and may see it"}
+	}
+	return s, nil
+}
+
+// RollWiden is the data of roll.widen.
+type RollWiden struct {
+	Roll    int64          `json:"roll" minimum:"1" doc:"n of the roll.sealed"`
+	ShownTo jsontext.Value `json:"shown_to" doc:"private, or the handles of those who may see it beside who rolled and the game masters; to show it to everybody, open it"`
+}
+
+func widenRoll(t *Turn, d *RollWiden) error {
+	shown, err := events.ParseVisibility(d.ShownTo)
+	if err != nil {
+		return &Invalid{Field: "shown_to", Reason: err.Error()}
+	}
+	s, err := t.secretRoll(d.Roll)
+	if err != nil {
+		return err
+	}
+	if shown.Public() {
+		return Reject("open_it", "", "to show a roll to everybody, open it (roll.open): then it can be checked").On("shown_to")
+	}
+	if err := t.c.nameable("shown_to", shown); err != nil {
+		return err
+	}
+	if !shown.Widens(s.Shown) {
+		return Reject("narrower", "", "that shows the roll to nobody more, or to somebody less: what was shown stays shown").On("shown_to")
+	}
+	t.Emit(&events.RollWidened{Sealed: d.Roll, Visibility: shown.JSON()})
+	return nil
+}
+
+func openRoll(t *Turn, d *RollOpen) error {
+	s, err := t.secretRoll(d.Roll)
+	if err != nil {
+		return err
 	}
 	if earlier, ok := t.c.sealedBefore(s); ok && !d.ShowsEarlier {
 		return Reject("shows_earlier", "", "record %d was rolled in secret before it on the same lane, and its dice could be computed from this roll's seed: open record %d first, or say shows_earlier if everybody may know them", earlier, earlier).On("roll")

@@ -32,8 +32,9 @@ func shared() []CommandSpec {
 		Spec("seating.close", "Close the seats", "Makes the list of seats final and asks every device for its part of the joint seed.", GMOnly, closeSeating),
 		Spec("seat.reveal", "Reveal a witness element", "A device's part of the joint seed. Reveal only under a receipt for seating.closed.", Participants, revealSeat),
 		Spec("seating.seal", "Seal the seats", "Fixes the joint seed without the devices that did not answer, and names them.", GMOnly, sealSeating),
-		Spec(sealType, "Seal a secret roll", "Records a secret roll by its seal; made by the program of a command with visibility private.", GMOnly, sealRoll),
-		Spec("roll.open", "Open a secret roll", "Shows what was rolled in secret; anybody can then check it.", GMOnly, openRoll),
+		Spec(sealType, "Seal a secret roll", "Records a secret roll by its seal; made by the program of a command whose visibility is not public.", Participants, sealRoll),
+		Spec("roll.open", "Open a secret roll", "Shows everybody what was rolled in secret; anybody can then check it. For the game master, and for who rolled, unless it was rolled blind.", Participants, openRoll),
+		Spec("roll.widen", "Show a secret roll to more people", "Makes the circle larger of those who may see a secret roll; it never gets smaller. To show it to everybody, open it. For the game master, and for who rolled, unless it was rolled blind.", Participants, widenRoll),
 		Spec("target.seal", "Seal a hidden target", "Fixes a target before the roll without showing it.", GMOnly, sealTarget),
 		Spec("target.open", "Open a hidden target", "Shows a hidden target, and how the rolls against it came out.", GMOnly, openTarget),
 		Spec("roll.declare", "Declare a roll", "Announces a roll whose dice need a witness, so that nobody can foresee them.", GMOnly, declareRoll),
@@ -138,7 +139,11 @@ func addParticipant(t *Turn, d *ParticipantAdd) error {
 	t.Emit(&events.ParticipantJoined{Handle: d.Handle, Role: d.Role, Name: d.Name})
 	// While a seating is under way its closing seats whoever has no seat.
 	if s := t.c.Session; s != nil && s.Open == nil && d.Role != RoleSpectator && s.lane(d.Handle) < 0 {
-		return t.seatAtOnce([]string{d.Handle})
+		sitters := []sitter{{principal: d.Handle}}
+		if s.Private {
+			sitters = append(sitters, sitter{d.Handle, true})
+		}
+		return t.seatAtOnce(sitters)
 	}
 	return t.err
 }

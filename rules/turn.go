@@ -20,7 +20,8 @@ const (
 // noSession is the code of what needs a session and has none.
 const noSession = "no_session"
 
-// SecretLane is the game master's lane for secret rolls.
+// SecretLane is the first game master's lane for secret rolls. Everybody else
+// has one of their own: see PrivateLane.
 const SecretLane = "gm-secret"
 
 // Chains gives the server's part of the dice. The shell makes it from the
@@ -56,7 +57,8 @@ type Turn struct {
 // scope is what shares one roll of the ledger: a command, or a tick.
 type scope struct {
 	principal string
-	start     int // of its facts
+	secret    bool // the dice come from the principal's lane for private rolls
+	start     int  // of its facts
 	before    []events.Fact
 	shown     []int // before the dice of the stream
 	stream    interface{ Die(sides uint32) uint32 }
@@ -288,20 +290,18 @@ func (t *Turn) beginRoll() error {
 	if err := t.unforeseen(); err != nil {
 		return err
 	}
-	k := t.c.Session.lane(s.principal)
+	k, err := t.rollsOn()
+	if err != nil {
+		return err
+	}
 	if k < 0 {
 		return Reject("no_seat", "", "%s has no seat in this session: take one first (seat.take), or let the seats be sealed", s.principal)
 	}
 	if t.c.Session.Declared != nil && t.c.Session.Declared.Lane == t.c.Session.Lanes[k].Name && s.witness == nil {
 		return Reject("declared_roll_open", "", "a declared roll is still open: its dice come first on this lane (roll.witness, roll.pass or roll.void)")
 	}
-	if t.renewable(t.c.Session.Lanes[k]) {
-		facts, err := t.seat([]string{s.principal})
-		if err != nil {
-			return err
-		}
-		s.before = facts
-		k = t.c.Session.lane(s.principal)
+	if k, err = t.renewed(k); err != nil {
+		return err
 	}
 	lane := t.c.Session.Lanes[k]
 	i := lane.Used + 1
@@ -332,6 +332,41 @@ func (t *Turn) beginRoll() error {
 		s.roll.W = w
 	}
 	return nil
+}
+
+// rollsOn is the index of the lane that the scope's dice come from, or -1. A
+// lane for private rolls is seated when it is first needed, except where
+// devices take part: there the program alone could choose it.
+func (t *Turn) rollsOn() (int, error) {
+	s := &t.scope
+	if !s.secret {
+		return t.c.Session.lane(s.principal), nil
+	}
+	k := t.c.Session.secretLane(s.principal)
+	if k >= 0 {
+		return k, nil
+	}
+	if t.c.Session.Open != nil || t.devices() {
+		return -1, Reject("no_private_lane", "", "%s has no lane for private rolls in this session: where devices take part it has to be opened with one (session.open, private)", s.principal).On("visibility")
+	}
+	facts, err := t.seat([]sitter{{s.principal, true}})
+	s.before = append(s.before, facts...)
+	return t.c.Session.secretLane(s.principal), err
+}
+
+// renewed is the lane that the scope rolls on after lane k, when that is near
+// its end; else k.
+func (t *Turn) renewed(k int) (int, error) {
+	if !t.renewable(t.c.Session.Lanes[k]) {
+		return k, nil
+	}
+	s := &t.scope
+	facts, err := t.seat([]sitter{{s.principal, s.secret}})
+	if err != nil {
+		return k, err
+	}
+	s.before = append(s.before, facts...)
+	return t.rollsOn()
 }
 
 // link takes element i of a lane's server chain and holds it against the

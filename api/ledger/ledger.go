@@ -324,6 +324,9 @@ func resumption(p *rules.Pending) (rules.Command, error) {
 // error but a rejection or a conflict the state may be behind the journal.
 func (l *Ledger) commit(e *entry, cmd rules.Command) (Answer, error) {
 	facts, err := rules.Decide(e.state, cmd, e.chains)
+	if err == nil {
+		err = e.state.Lookalike(cmd)
+	}
 	if err != nil {
 		return Answer{}, err
 	}

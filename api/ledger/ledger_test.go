@@ -401,8 +401,8 @@ func TestSecretRoll(t *testing.T) {
 	if _, err := s.ExecuteSecret(ctx, campaign, rules.Command{ID: roll.ID, By: "gm", Type: "roll", Data: jsontext.Value(`{"expression":"1d6"}`)}); !errors.Is(err, ledger.ErrReused) {
 		t.Errorf("another secret under the same key: %v", err)
 	}
-	if _, err := s.ExecuteSecret(ctx, campaign, command("anna", "roll", `{"expression":"1d6"}`)); !errors.As(err, new(*rules.Forbidden)) {
-		t.Errorf("a player's secret roll: %v", err)
+	if _, err := s.ExecuteSecret(ctx, campaign, command("nobody", "roll", `{"expression":"1d6"}`)); !errors.As(err, new(*rules.Forbidden)) {
+		t.Errorf("a stranger's secret roll: %v", err)
 	}
 	for _, r := range s.stored() {
 		if strings.Contains(string(r.Data)+string(r.Cmd.Data), "guard") {

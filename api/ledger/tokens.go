@@ -44,6 +44,7 @@ type Tokens struct {
 
 	mu    sync.Mutex
 	cache map[[32]byte]cached
+	watch map[[32]byte]map[*func()]bool
 }
 
 type cached struct {
@@ -58,7 +59,7 @@ func NewTokens(ctx context.Context, j journal.Journal, admin string) (*Tokens, e
 	if err != nil {
 		return nil, fmt.Errorf("open the tokens: %w", err)
 	}
-	return &Tokens{bucket: bucket, admin: sha256.Sum256([]byte(admin)), now: time.Now, cache: map[[32]byte]cached{}}, nil
+	return &Tokens{bucket: bucket, admin: sha256.Sum256([]byte(admin)), now: time.Now, cache: map[[32]byte]cached{}, watch: map[[32]byte]map[*func()]bool{}}, nil
 }
 
 // LoadAdminToken reads the admin token of a data folder and makes it at the
@@ -140,8 +141,18 @@ func (t *Tokens) Issue(ctx context.Context, campaign, handle string) (string, er
 	return token, nil
 }
 
-// Revoke ends a participant's token, if there is one.
+// Revoke ends a participant's token, if there is one, and tells who watches it.
 func (t *Tokens) Revoke(ctx context.Context, campaign, handle string) error {
+	return t.end(ctx, campaign, handle, t.tell)
+}
+
+// Leave is Revoke for somebody who was removed. It tells nobody: a live feed
+// ends by itself, behind the record that says so.
+func (t *Tokens) Leave(ctx context.Context, campaign, handle string) error {
+	return t.end(ctx, campaign, handle, func([32]byte) {})
+}
+
+func (t *Tokens) end(ctx context.Context, campaign, handle string, tell func(hash [32]byte)) error {
 	key := holderKey(campaign, handle)
 	value, _, err := t.bucket.Get(ctx, key)
 	if errors.Is(err, journal.ErrNotFound) {
@@ -159,13 +170,56 @@ func (t *Tokens) Revoke(ctx context.Context, campaign, handle string) error {
 		return fmt.Errorf("revoke a token: %w", err)
 	}
 	t.forget(hash)
+	tell(hash)
 	return t.bucket.Delete(ctx, key)
 }
 
+// Holds reports whether a participant has a token in force.
+func (t *Tokens) Holds(ctx context.Context, campaign, handle string) (bool, error) {
+	_, _, err := t.bucket.Get(ctx, holderKey(campaign, handle))
+	if errors.Is(err, journal.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Watch has ended called once when the token ends on this node: that is at
+// once, while one that ends on another node is noticed when it is asked for
+// again. The function it returns ends the watch.
+func (t *Tokens) Watch(token string, ended func()) (stop func()) {
+	hash, key := sha256.Sum256([]byte(token)), &ended
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.watch[hash] == nil {
+		t.watch[hash] = map[*func()]bool{}
+	}
+	t.watch[hash][key] = true
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.watch[hash], key)
+		if len(t.watch[hash]) == 0 {
+			delete(t.watch, hash)
+		}
+	}
+}
+
+// forget drops what is remembered of a token that ended, or is new.
 func (t *Tokens) forget(hash [32]byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.cache, hash)
+}
+
+// tell calls who watches a token that ended.
+func (t *Tokens) tell(hash [32]byte) {
+	t.mu.Lock()
+	watching := t.watch[hash]
+	delete(t.watch, hash)
+	t.mu.Unlock()
+	for ended := range watching {
+		(*ended)()
+	}
 }
 
 func tokenKey(hash [32]byte) string { return "token." + hex.EncodeToString(hash[:]) }

@@ -101,14 +101,34 @@ func (c *chains) Salt(label string) ([]byte, error) {
 	return hkdf.Key(sha256.New, c.master, nil, "seal-salt/v1\n"+c.campaign+"\n"+label, 32)
 }
 
-// ExecuteSecret is Execute for a command whose outcome only the game master is
-// to know. The ledger gets its seal; the answer's Secret is what roll.made
-// would have held.
+// ExecuteSecret is ExecuteHidden for who commands and the game masters.
 func (l *Ledger) ExecuteSecret(ctx context.Context, campaign string, cmd rules.Command) (Answer, error) {
-	return l.run(ctx, campaign, cmd, l.executeSecret)
+	return l.ExecuteHidden(ctx, campaign, cmd, private)
 }
 
-func (l *Ledger) executeSecret(ctx context.Context, e *entry, cmd rules.Command) (Answer, error) {
+// ExecuteHidden is Execute for a command whose outcome is not for everybody.
+// The ledger gets its seal; the answer's Secret is what was rolled, for those
+// who may see it, without the link of the lane.
+func (l *Ledger) ExecuteHidden(ctx context.Context, campaign string, cmd rules.Command, shown events.Visibility) (Answer, error) {
+	return l.run(ctx, campaign, cmd, func(ctx context.Context, e *entry, cmd rules.Command) (Answer, error) {
+		return l.executeHidden(ctx, e, cmd, shown)
+	})
+}
+
+// private is the visibility of a secret roll of which nothing else was said.
+var private, _ = events.ParseVisibility(nil)
+
+// asked is a hidden command as the vault compares it with a retry. A private
+// one is written as it was before there were others.
+func asked(cmd rules.Command, shown events.Visibility) events.Cmd {
+	rec := cmd.Record()
+	if text := shown.JSON(); string(text) != string(private.JSON()) {
+		rec.Visibility = text
+	}
+	return rec
+}
+
+func (l *Ledger) executeHidden(ctx context.Context, e *entry, cmd rules.Command, shown events.Visibility) (Answer, error) {
 	ready, err := e.state.Canonical(cmd)
 	if err != nil {
 		return Answer{}, err
@@ -118,19 +138,22 @@ func (l *Ledger) executeSecret(ctx context.Context, e *entry, cmd rules.Command)
 		return Answer{}, err
 	}
 	_, known := e.state.Known(cmd.ID)
-	same := found && earlier.By == cmd.By && rules.SameCommand(earlier.Command, ready.Record())
+	same := found && earlier.By == cmd.By && rules.SameCommand(earlier.Command, asked(ready, shown))
 	switch {
 	case known && !same:
 		return Answer{}, ErrReused
 	case known:
 		a, err := l.recorded(ctx, e, cmd.ID)
-		a.Secret = []byte(earlier.Payload)
+		if err != nil {
+			return Answer{}, err
+		}
+		a.Secret, err = tell(e, cmd.By, shown, []byte(earlier.Payload))
 		return a, err
 	}
 	if err := l.finish(e); err != nil {
 		return Answer{}, err
 	}
-	sealed, secret, err := rules.DecideSecret(e.state, ready, e.chains)
+	sealed, secret, err := rules.DecideHidden(e.state, ready, shown, e.chains)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -138,18 +161,52 @@ func (l *Ledger) executeSecret(ctx context.Context, e *entry, cmd rules.Command)
 	if err := rules.Unmarshal(sealed.Data, &d); err != nil {
 		return Answer{}, err
 	}
-	k := kept{Salt: secret.Salt, Payload: string(secret.Payload), Command: ready.Record(), By: cmd.By, Seal: d.Seal}
+	k := kept{Salt: secret.Salt, Payload: string(secret.Payload), Command: asked(ready, shown), By: cmd.By, Seal: d.Seal}
 	if err := l.vault.put(ctx, e.campaign, k); err != nil {
 		return Answer{}, err
 	}
 	a, err := l.once(e, sealed)
 	if errors.Is(err, journal.ErrConflict) {
 		if err = l.catchUp(e); err == nil {
-			return l.executeSecret(ctx, e, cmd)
+			return l.executeHidden(ctx, e, cmd, shown)
 		}
 	}
-	a.Secret = secret.Payload
+	if err != nil {
+		return Answer{}, err
+	}
+	a.Secret, err = tell(e, cmd.By, shown, secret.Payload)
 	return a, err
+}
+
+// tell is what a participant is told of a roll that they gave: nothing, when
+// it was rolled blind and is not theirs to see.
+func tell(e *entry, by string, shown events.Visibility, payload []byte) ([]byte, error) {
+	if !shown.Shows(by, e.state.Viewer(by)) {
+		return nil, nil
+	}
+	return rules.ShownRoll(payload)
+}
+
+// Show tells a participant what record n hides, as long as it is sealed. ok is
+// false when they may not see it, when nothing is hidden there, or when this
+// server does not keep it: nobody can tell one from the other.
+func (l *Ledger) Show(ctx context.Context, campaign, handle string, n int64) (hidden []byte, ok bool, err error) {
+	err = l.with(ctx, campaign, func(e *entry) error {
+		sealed, found := e.state.Sealed(n)
+		if !found || !sealed.VisibleTo(e.state.Viewer(handle)) {
+			return nil
+		}
+		k, kept, err := l.vault.get(ctx, sealKey(e.campaign, sealed.Seal))
+		if err != nil || !kept {
+			return err
+		}
+		ok, hidden = true, []byte(k.Payload)
+		if !sealed.Target && !sealed.Ruling {
+			hidden, err = rules.ShownRoll(hidden)
+		}
+		return err
+	})
+	return hidden, ok && err == nil, err
 }
 
 // veil puts seals in the place of what a command hides, and adds what a
@@ -157,7 +214,7 @@ func (l *Ledger) executeSecret(ctx context.Context, e *entry, cmd rules.Command)
 func (l *Ledger) veil(ctx context.Context, e *entry, cmd rules.Command) (rules.Command, error) {
 	switch cmd.Type {
 	case "roll.seal":
-		return cmd, &rules.Forbidden{Reason: "roll.seal is recorded by the program: give the roll itself, with visibility private"}
+		return cmd, &rules.Forbidden{Reason: "roll.seal is recorded by the program: give the roll itself, with a visibility"}
 	case "target.seal":
 		return l.hideTarget(ctx, e, cmd)
 	case "roll.open":

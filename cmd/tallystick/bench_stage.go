@@ -77,8 +77,8 @@ func (s *stage) table(ctx context.Context, people int) (campaign string, ids []s
 	if _, err := s.give(ctx, campaign, newCommand("session.open", `{"title":"one","kind":"table"}`)); err != nil {
 		return "", nil, err
 	}
-	for range people {
-		cmd := newCommand("character.create", benchPerson)
+	for i := range people {
+		cmd := newCommand("character.create", fmt.Sprintf(benchPerson, i+1))
 		if _, err := s.give(ctx, campaign, cmd); err != nil {
 			return "", nil, err
 		}
@@ -87,7 +87,7 @@ func (s *stage) table(ctx context.Context, people int) (campaign string, ids []s
 	return campaign, ids, nil
 }
 
-const benchPerson = `{"name":"Ina","kind":"npc","creation":"free","sheet":{"stats":{"str":0,"con":0,"dex":0,"per":0,"int":0,"wits":0,"cha":0,"app":0},"skills":{}}}`
+const benchPerson = `{"name":"Ina %d","kind":"npc","creation":"free","sheet":{"stats":{"str":0,"con":0,"dex":0,"per":0,"int":0,"wits":0,"cha":0,"app":0},"skills":{}}}`
 
 // wound makes three events: the roll not to pass out, the wound, unconscious.
 func wound(id string) rules.Command {

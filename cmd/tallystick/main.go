@@ -9,9 +9,12 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"tallystick/projections"
 )
 
 // Exit codes.
@@ -44,7 +47,10 @@ func run(ctx context.Context, args []string) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintln(root.ErrOrStderr(), "tallystick:", err)
+	// What a server or a file says may be meant to steer the terminal.
+	for line := range strings.SplitSeq("tallystick: "+err.Error(), "\n") {
+		fmt.Fprintln(root.ErrOrStderr(), projections.Printable(line))
+	}
 	var coded *codeError
 	if errors.As(err, &coded) {
 		return coded.code
@@ -68,7 +74,7 @@ TALLYSTICK_LISTEN) or as a line "listen = 127.0.0.1:8037" in a file named by
 	}
 	root.PersistentFlags().String("config", "", "file with lines \"flag = value\"")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codeError{exitUnusable, err} })
-	root.AddCommand(serveCommand(), demoCommand(), replayCommand(), auditCommand(), whatIfCommand(), transcriptCommand(), verifyCommand(), exportCommand(), importCommand(), restoreCommand(), rotateKeyCommand(), conformCommand(), prognosisCommand(), seatCommand(), rollCommand(), disputesCommand(), disputeCommand(), correctCommand(), benchCommand(), versionCommand())
+	root.AddCommand(serveCommand(), demoCommand(), replayCommand(), auditCommand(), whatIfCommand(), transcriptCommand(), verifyCommand(), exportCommand(), importCommand(), restoreCommand(), rotateKeyCommand(), conformCommand(), prognosisCommand(), seatCommand(), tokenCommand(), botCommand(), rollCommand(), disputesCommand(), disputeCommand(), correctCommand(), benchCommand(), versionCommand())
 	return root
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,6 +35,11 @@ type nodeConfig struct {
 	Server     string // name in the origin of checkpoints
 	Strict     bool   // archive and checkpoints are part of the acknowledgement
 	Log        *slog.Logger
+
+	TLSCert, TLSKey string    // files; both empty: not encrypted
+	NATSListen      string    // where bots come in by NATS; empty: nowhere
+	Rates           api.Rates // the zero Rates bound nothing
+	MaxCampaigns    int       // 0: no bound
 }
 
 // A node is one running program: the journal, the ledger over it, the views,
@@ -83,6 +89,17 @@ func openJournal(ctx context.Context, cfg nodeConfig) (journal.Journal, error) {
 		return nil, err
 	}
 	options.Dir = cfg.journalDir()
+	if cfg.NATSListen == "" {
+		return journal.Embedded(ctx, options)
+	}
+	var err error
+	if options.Bots, err = readBots(cfg.Dir); err != nil {
+		return nil, err
+	}
+	if options.FeedTLS, err = certificate(cfg); err != nil {
+		return nil, err
+	}
+	options.FeedListen = cfg.NATSListen
 	return journal.Embedded(ctx, options)
 }
 
@@ -157,6 +174,21 @@ func isNew(j journal.Journal) bool {
 	return h.Reachable && !slices.ContainsFunc(h.Partitions, func(p journal.PartitionHealth) bool { return p.Last > 0 })
 }
 
+// certificate is what the server shows who it is with; nil when it has none.
+func certificate(cfg nodeConfig) (*tls.Config, error) {
+	switch {
+	case cfg.TLSCert == "" && cfg.TLSKey == "":
+		return nil, nil
+	case cfg.TLSCert == "" || cfg.TLSKey == "":
+		return nil, &codeError{exitUnusable, errors.New("tls-cert and tls-key belong together")}
+	}
+	pair, err := tls.LoadX509KeyPair(cfg.TLSCert, cfg.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("certificate: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
+}
+
 func (n *node) open(cfg nodeConfig) error {
 	keys, err := ledger.LoadKeys(cfg.Dir, isNew(n.journal))
 	if err != nil {
@@ -191,10 +223,18 @@ func (n *node) open(cfg nodeConfig) error {
 	}
 	n.server, err = api.New(api.Config{
 		Ledger: n.ledger, Hub: hub, Tokens: tokens, Library: library(), Journal: n.journal,
-		Version: version(), Problems: n.problems, Log: cfg.Log,
+		Version: version(), Problems: n.problems, Log: cfg.Log, Rates: cfg.Rates, MaxCampaigns: cfg.MaxCampaigns,
 	})
 	if err != nil {
 		return err
+	}
+	encrypted, err := certificate(cfg)
+	if err != nil {
+		return err
+	}
+	if encrypted != nil {
+		n.Address = "https://" + n.listener.Addr().String()
+		n.listener = tls.NewListener(n.listener, encrypted)
 	}
 	go n.inspect(following, cfg)
 	return nil

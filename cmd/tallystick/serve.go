@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tallystick/api"
 	"tallystick/events/journal"
 )
 
@@ -47,6 +48,13 @@ func nodeFlags(cmd *cobra.Command, cfg *nodeConfig) {
 	f.IntVar(&cfg.Partitions, "partitions", journal.DefaultPartitions, "streams of a new ledger; fixed once it is made")
 	f.IntVar(&cfg.Replicas, "replicas", 1, "replicas of a new ledger on --nats: 1, 3 or 5")
 	f.BoolVar(&cfg.Strict, "strict", false, "answer only when archive and checkpoint are on disk as well (two more disk syncs a command)")
+	f.StringVar(&cfg.TLSCert, "tls-cert", "", "file with the certificate to serve HTTPS with, and TLS at --nats-listen")
+	f.StringVar(&cfg.TLSKey, "tls-key", "", "file with its key")
+	f.StringVar(&cfg.NATSListen, "nats-listen", "", "address at which bots hear feeds by NATS, with keys alone (see bot); empty: no port; beyond this machine only with --tls-cert")
+	f.Float64Var(&cfg.Rates.Token, "rate-token", api.DefaultRates.Token, "requests a second of one token; 0: no bound")
+	f.Float64Var(&cfg.Rates.Address, "rate-address", api.DefaultRates.Address, "requests a second of one address; 0: no bound, for a server behind a proxy")
+	f.Float64Var(&cfg.Rates.Wrong, "rate-wrong", api.DefaultRates.Wrong, "wrong tokens a second of one address; 0: no bound")
+	f.IntVar(&cfg.MaxCampaigns, "max-campaigns", api.DefaultMaxCampaigns, "how many campaigns the server may hold; 0: no bound")
 	f.StringVar(&cfg.Server, "name", "tallystick", "name of this server in the origin of new campaigns' checkpoints")
 }
 

@@ -351,6 +351,16 @@ def draws(data):
     return dice
 
 
+def visibility(data):
+    """Who may see a secret roll before it is opened, as a set that grows: nobody, who rolled, and the handles named."""
+    shown = data.get("visibility", "private")
+    if isinstance(shown, list):
+        require(shown and all(isinstance(handle, str) and handle for handle in shown), "visibility names nobody")
+        return frozenset(["who rolled", *shown])
+    require(shown in ("private", "blind"), "visibility is neither private, blind nor a list")
+    return frozenset(["who rolled"] if shown == "private" else [])
+
+
 class Chain:
     """A hash chain: SHA-256 of an element is the element before it; element 0 was published."""
 
@@ -374,6 +384,8 @@ class Lane:
         self.name, self.seating = string(data, "lane"), data["seating"]
         require(LANE.fullmatch(self.name), "lane is not a lane name")
         self.n = integer(data, "n", 1, MAX_CHAIN)
+        principal = data.get("principal", re.sub(r"\.[0-9]+\Z", "", self.name))
+        self.secret = data.get("secret") is True or principal == "gm-secret"  # for secret rolls alone
         self.anchors = element(data, "s0"), element_or_absent(data, "c0"), element_or_absent(data, "x0")
         self.s, self.c, self.x = (None if a == "-" else Chain(a) for a in self.anchors)
         self.joint, self.gave = None, []  # the joint seed, and the lanes whose secrets are in it
@@ -546,6 +558,7 @@ class Table:
             return
         self.check_call(data)
         lane = self.session(record).lane(data)
+        require(not lane.secret, f"lane {lane.name} is for secret rolls")
         require(element_or_absent(data, "w") == "-", "a witness element in a roll that was not declared")
         lane.check_dice(lane.take(data), data, "-")
 
@@ -623,8 +636,17 @@ class Table:
 
     def roll_sealed(self, record, data):
         lane = self.session(record).lane(data)
+        require(lane.secret, f"lane {lane.name} is not for secret rolls")
         self.seals[record["n"]] = {"kind": "roll", "seal": element(data, "seal"), "lane": lane, "i": lane.take(data),
-                                   "session": data["session"], "open": False}
+                                   "session": data["session"], "open": False, "shown": visibility(data)}
+
+    def roll_widened(self, record, data):
+        """What was shown to somebody stays shown to them."""
+        sealed = self.seals.get(integer(data, "sealed", 0))
+        require(sealed and sealed["kind"] == "roll" and not sealed["open"], "no secret roll has this number")
+        shown = visibility(data)
+        require(shown > sealed["shown"], "it shows the roll to nobody more, or to somebody less")
+        sealed["shown"] = shown
 
     def target_sealed(self, record, data):
         self.seals[record["n"]] = {"kind": "target", "seal": element(data, "seal"), "open": False}
@@ -659,7 +681,7 @@ class Table:
         "seat.taken": seat_taken, "seating.closed": seating_closed, "seat.revealed": seat_revealed,
         "seating.sealed": seating_sealed, "roll.made": roll_made, "roll.declared": roll_declared,
         "roll.resolved": roll_resolved, "roll.passed": roll_passed, "roll.voided": roll_voided,
-        "roll.sealed": roll_sealed, "roll.opened": roll_opened,
+        "roll.sealed": roll_sealed, "roll.widened": roll_widened, "roll.opened": roll_opened,
         "target.sealed": target_sealed, "target.opened": target_opened,
         "ruling.sealed": ruling_sealed, "ruling.opened": ruling_opened,
     }

@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,10 +30,14 @@ type Options struct {
 	// Embedded.
 	Dir    string // data folder, made with mode 0700; one server at a time
 	Unsafe bool   // do not sync every write: only to show in a test that it loses data
-	// FeedListen is a loopback address, host:port, at which ordinary NATS clients
-	// may subscribe to feed.> with the key in the file feed.nk of Dir, made when
-	// there is none. They can do nothing else. Empty: no port is opened.
+	// FeedListen is an address, host:port, at which ordinary NATS clients may
+	// subscribe to feeds and do nothing else. They are in an account of their own,
+	// apart from the ledger: the key in the file feed.nk of Dir, made when there
+	// is none, hears feed.>; those of Bots hear what they were given. Without
+	// FeedTLS it must be a loopback address. Empty: no port is opened.
 	FeedListen string
+	FeedTLS    *tls.Config // for FeedListen; nil: not encrypted
+	Bots       []Bot
 
 	// Connect.
 	URL       string // nats://host:port, several with commas
@@ -40,6 +45,13 @@ type Options struct {
 	NKeyFile  string // seed of a user key
 	CAFile    string // certificates that may vouch for the server
 	Replicas  int    // of the streams when they are made, default 1
+}
+
+// A Bot is a key that hears the feeds of some campaigns.
+type Bot struct {
+	Name      string
+	Key       string   // public user key (NKey, begins with U)
+	Campaigns []string // ids
 }
 
 const (
@@ -195,6 +207,12 @@ func (e *embedded) start(ctx context.Context, o Options, admin, program key) err
 		default:
 		}
 	}
+	if len(options.Accounts) > 0 {
+		// With a second account the server gives JetStream to none by itself.
+		if err := s.GlobalAccount().EnableJetStream(nil, nil); err != nil {
+			return fmt.Errorf("journal: embedded server in %s: %w", o.Dir, err)
+		}
+	}
 	return nil
 }
 
@@ -287,19 +305,85 @@ func listenForFeed(options *server.Options, o Options) error {
 	if err != nil || number == 0 {
 		return fmt.Errorf("%w: FeedListen %q: port", ErrInvalid, o.FeedListen)
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("%w: FeedListen %q is not a loopback address", ErrInvalid, o.FeedListen)
+	if ip := net.ParseIP(host); o.FeedTLS == nil && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("%w: FeedListen %q is not a loopback address, and there is no certificate", ErrInvalid, o.FeedListen)
 	}
 	feed, err := feedKey(filepath.Join(o.Dir, feedKeyName))
 	if err != nil {
 		return err
 	}
+	// Whoever comes by the port is in an account without JetStream, to which the
+	// ledger's account exports its feeds and nothing else.
+	ledger, bots := server.NewAccount(server.DEFAULT_GLOBAL_ACCOUNT), server.NewAccount(botAccount)
+	if err := ledger.AddStreamExport(feedSubjects, []*server.Account{bots}); err != nil {
+		return fmt.Errorf("journal: export the feeds: %w", err)
+	}
+	if err := bots.AddStreamImport(ledger, feedSubjects, ""); err != nil {
+		return fmt.Errorf("journal: import the feeds: %w", err)
+	}
+	options.Accounts = []*server.Account{ledger, bots}
+	for _, user := range options.Nkeys {
+		user.Account = ledger
+	}
+	hears, err := listeners(feed.public, o.Bots)
+	if err != nil {
+		return err
+	}
+	for key, subjects := range hears {
+		options.Nkeys = append(options.Nkeys, &server.NkeyUser{Nkey: key, Account: bots, Permissions: &server.Permissions{
+			Publish:   &server.SubjectPermission{Deny: []string{">"}},
+			Subscribe: &server.SubjectPermission{Allow: subjects},
+		}})
+	}
 	options.DontListen, options.Host, options.Port = false, host, int(number)
-	options.Nkeys = append(options.Nkeys, &server.NkeyUser{Nkey: feed.public, Permissions: &server.Permissions{
-		Publish:   &server.SubjectPermission{Deny: []string{">"}},
-		Subscribe: &server.SubjectPermission{Allow: []string{"feed.>"}},
-	}})
+	if o.FeedTLS != nil {
+		options.TLSConfig, options.TLSTimeout = o.FeedTLS, feedTLSTimeout
+	}
 	return nil
+}
+
+const (
+	// botAccount is the NATS account of whoever comes by the port.
+	botAccount = "BOTS"
+	// feedSubjects are all feeds.
+	feedSubjects = "feed.>"
+	// feedTLSTimeout is how long a handshake may take, in seconds.
+	feedTLSTimeout = 5
+)
+
+// listeners says which subjects each key may hear.
+func listeners(all string, bots []Bot) (map[string][]string, error) {
+	hears := map[string][]string{all: {feedSubjects}}
+	for _, b := range bots {
+		if !nkeys.IsValidPublicUserKey(b.Key) {
+			return nil, fmt.Errorf("%w: the key of bot %q is no public user key", ErrInvalid, b.Name)
+		}
+		if _, twice := hears[b.Key]; twice {
+			return nil, fmt.Errorf("%w: the key of bot %q stands twice", ErrInvalid, b.Name)
+		}
+		hears[b.Key] = []string{}
+		for _, campaign := range b.Campaigns {
+			if err := checkCampaign(campaign); err != nil {
+				return nil, fmt.Errorf("bot %q: %w", b.Name, err)
+			}
+			hears[b.Key] = append(hears[b.Key], "feed."+campaign+".>")
+		}
+		if len(hears[b.Key]) == 0 {
+			return nil, fmt.Errorf("%w: bot %q was given no campaign", ErrInvalid, b.Name)
+		}
+	}
+	return hears, nil
+}
+
+// NewBotKey makes a key for a bot: the seed is the bot's secret, the public
+// key goes into Bot.
+func NewBotKey() (seed []byte, public string, err error) {
+	made, err := newKey()
+	if err != nil {
+		return nil, "", err
+	}
+	seed, err = made.pair.Seed()
+	return seed, made.public, err
 }
 
 // feedKey reads the feed's key, or makes it.

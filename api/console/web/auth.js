@@ -37,8 +37,19 @@ export function forget(campaign) {
   keep(rest)
 }
 
-/** Asks the server whom a token stands for, and keeps it. @returns {Promise<Identity>} */
-export async function signIn(token) {
+/** Accepts an invitation, which is good once. @returns {Promise<string>} the token that it gives */
+async function accept(invitation) {
+  const response = await fetch('/v1/invitations/accept', {
+    method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ token: invitation }),
+  })
+  if (response.status === 404) throw new Error('This invitation was used already, or is not good any more. Ask your game master for a new one.')
+  if (!response.ok) throw new Error('The server could not let you in. Try the link again in a moment.')
+  return (await response.json()).token
+}
+
+/** Asks the server whom a token stands for, and keeps it. An invitation is accepted first. @returns {Promise<Identity>} */
+export async function signIn(given) {
+  const token = given.startsWith('tallyinvite_') ? await accept(given) : given
   const response = await fetch('/v1/me', { headers: { Authorization: 'Bearer ' + token } })
   if (response.status === 401) throw new Error('This link or token is not in force any more. Ask your game master for a new one.')
   if (!response.ok) throw new Error('The server could not say whose token this is. Try again in a moment.')

@@ -318,6 +318,17 @@ function draws(data) {
   return data.draws
 }
 
+/** Who may see a secret roll before it is opened, as a set that grows: nobody, who rolled, and the handles named. */
+function visibility(data) {
+  const shown = data.visibility ?? 'private'
+  if (Array.isArray(shown)) {
+    expect(shown.length > 0 && shown.every(handle => typeof handle === 'string' && handle !== ''), 'visibility names nobody')
+    return new Set(['who rolled', ...shown])
+  }
+  expect(shown === 'private' || shown === 'blind', 'visibility is neither private, blind nor a list')
+  return new Set(shown === 'private' ? ['who rolled'] : [])
+}
+
 /** A hash chain: SHA-256 of an element is the element before it; element 0 was published. */
 class Chain {
   index = 0
@@ -351,6 +362,7 @@ class Lane {
     this.principal = typeof data.principal === 'string' ? data.principal : this.name.replace(/\.[0-9]+$/, '')
     this.seating = integer(data, 'seating', 1)
     this.n = integer(data, 'n', 1, MAX_CHAIN)
+    this.secret = data.secret === true || this.principal === 'gm-secret' // for secret rolls alone
     this.anchors = [element(data, 's0'), elementOrAbsent(data, 'c0'), elementOrAbsent(data, 'x0')]
     ;[this.s, this.c, this.x] = this.anchors.map(chainOf)
   }
@@ -503,6 +515,7 @@ class Table {
       case 'roll.passed': return this.rollPassed(data)
       case 'roll.voided': return this.rollVoided(data)
       case 'roll.sealed': return this.rollSealed(record, data)
+      case 'roll.widened': return this.rollWidened(data)
       case 'roll.opened': return this.rollOpened(data)
       case 'target.sealed': return this.seal(record, { kind: 'target' })
       case 'target.opened': await this.unseal(data, 'target'); return
@@ -525,6 +538,7 @@ class Table {
     }
     this.checkCall(data)
     const lane = this.session(record).lane(data)
+    expect(!lane.secret, `lane ${lane.name} is for secret rolls`)
     expect(elementOrAbsent(data, 'w') === '-', 'a witness element in a roll that was not declared')
     await lane.checkDice(lane.take(data), data, '-')
   }
@@ -590,7 +604,18 @@ class Table {
 
   rollSealed(record, data) {
     const lane = this.session(record).lane(data)
-    this.seal(record, { kind: 'roll', session: data.session, lane, i: lane.take(data) })
+    expect(lane.secret, `lane ${lane.name} is not for secret rolls`)
+    this.seal(record, { kind: 'roll', session: data.session, lane, i: lane.take(data), shown: visibility(data) })
+  }
+
+  /** What was shown to somebody stays shown to them. */
+  rollWidened(data) {
+    const sealed = this.seals.get(integer(data, 'sealed', 0))
+    expect(sealed?.kind === 'roll' && !sealed.open, 'no secret roll has this number')
+    const shown = visibility(data)
+    const grows = shown.size > sealed.shown.size && [...sealed.shown].every(who => shown.has(who))
+    expect(grows, 'it shows the roll to nobody more, or to somebody less')
+    sealed.shown = shown
   }
 
   seal(record, what) { this.seals.set(record.n, { ...what, seal: element(record.data, 'seal'), open: false }) }

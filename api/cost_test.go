@@ -1,0 +1,187 @@
+package api
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tallystick/events/journal"
+	"tallystick/rules"
+	"tallystick/rules/systems"
+)
+
+// cost runs what a hostile participant asks for and returns how many bytes were
+// allocated on the way, on both ends of the connection, and how many are still
+// held. The time is said and not judged: the machine may be busy.
+func cost(t *testing.T, what string, f func()) (allocated, kept int64) {
+	t.Helper()
+	var before, after, settled runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	begun := time.Now()
+	f()
+	took := time.Since(begun)
+	runtime.ReadMemStats(&after)
+	runtime.GC()
+	runtime.ReadMemStats(&settled)
+	allocated, kept = int64(after.TotalAlloc-before.TotalAlloc), int64(settled.HeapAlloc)-int64(before.HeapAlloc)
+	t.Logf("%s: %v, %d KiB allocated, %d KiB kept", what, took.Round(10*time.Microsecond), allocated>>10, kept>>10)
+	return allocated, kept
+}
+
+const (
+	refusalBytes = 1 << 20  // what a refusal may allocate
+	answerBytes  = 10 << 20 // what may be held after anything
+)
+
+// D02, D03, S4, S5: the largest numbers that people can think of are refused
+// with the limit named, before any die is thrown: nothing is stored and hardly
+// anything is allocated. Values just inside the limits work.
+func TestCostOfExpressions(t *testing.T) {
+	g := newGame(t)
+	ask := func(body string) reply {
+		return g.ask("POST", g.path("/commands"), g.anna, body, "Idempotency-Key", key())
+	}
+	roll := func(expression string) string {
+		return fmt.Sprintf(`{"type":"roll","data":{"expression":%q}}`, expression)
+	}
+	ask(roll("1d6")) // connections and caches are there
+	size := g.size()
+	for _, expression := range []string{
+		"2147483647d2147483647", "9999999d999999999", "99999999999999999999999999999999999999d5", "1d0", "0d6", "(5+(-10))d10",
+		"1d1!", "1d1!!", "1d10!>0", "1d1r1", "1001d6", "1d4294967296", "9007199254740992", "9007199254740991+9007199254740991+1d6",
+		strings.Repeat("(", 33) + "1d6" + strings.Repeat(")", 33), strings.Repeat("-", 40) + "1d6", strings.Repeat("1d6+", 200) + "1d6",
+	} {
+		var r reply
+		allocated, _ := cost(t, expression[:min(len(expression), 40)], func() { r = ask(roll(expression)) })
+		if r.StatusCode != 422 && r.StatusCode != 400 || allocated > refusalBytes {
+			t.Errorf("%.40s: got %d and %d bytes: %s", expression, r.StatusCode, allocated, r.body)
+		}
+		if strings.Count(string(r.body), "\n") > 0 || len(r.body) > 2_000 {
+			t.Errorf("%.40s: not one line: %s", expression, r.body)
+		}
+	}
+	for what, body := range map[string]string{
+		"one megabyte":    roll(strings.Repeat("1", 1<<20)),
+		"an endless name": fmt.Sprintf(`{"type":"note.add","data":{"text":%q}}`, strings.Repeat("x", 60_000)),
+		"deep JSON":       `{"type":"roll","data":` + strings.Repeat("[", 30_000) + strings.Repeat("]", 30_000) + `}`,
+		"many members":    `{"type":"roll","data":{` + strings.Repeat(`"a":1,`, 5_000) + `"b":1}}`,
+	} {
+		var r reply
+		allocated, _ := cost(t, what, func() { r = ask(body) })
+		if r.StatusCode < 400 || r.StatusCode >= 500 || allocated > answerBytes {
+			t.Errorf("%s: got %d and %d bytes", what, r.StatusCode, allocated)
+		}
+	}
+	if g.size() != size {
+		t.Errorf("the ledger grew from %d to %d", size, g.size())
+	}
+	for _, expression := range []string{"1000d4294967295", "-5d10", "1d10000!<10000", "1d10!>1", strings.Repeat("(", 32) + "1d6" + strings.Repeat(")", 32)} {
+		var r reply
+		_, kept := cost(t, expression, func() { r = ask(roll(expression)) })
+		if r.StatusCode != 200 || kept > answerBytes {
+			t.Errorf("%s: got %d and %d bytes kept: %.300s", expression, r.StatusCode, kept, r.body)
+		}
+	}
+	_, kept := cost(t, "20 explosions at once", func() {
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() { ask(roll("1d10000!<10000")) })
+		}
+		all.Wait()
+	})
+	if kept > answerBytes {
+		t.Errorf("20 explosions at once keep %d bytes", kept)
+	}
+}
+
+// S5: an advance of any length is refused or comes to its end, with an answer
+// of bounded length; what is held after a village was left to itself for a
+// thousand years is small.
+func TestCostOfAdvance(t *testing.T) {
+	n := startWith(t, journal.NewMemory(1), systems.Library())
+	g := &game{node: n}
+	created := read[NewCampaign](t, n.ask("POST", "/v1/campaigns", adminToken, `{"name":"Ash","system":"perp"}`), 201)
+	g.id, g.gm = created.Campaign, created.GM.Token
+	g.command(g.gm, `{"type":"session.open","data":{"title":"One","kind":"downtime"}}`)
+	for _, long := range []string{`{"by":"1000000000000d"}`, `{"seconds":9223372036854775807}`, `{"to":9007199254740992}`, `{"seconds":31557600001}`, `{"by":"99999999999999999999w"}`} {
+		var r reply
+		allocated, _ := cost(t, long, func() {
+			r = g.ask("POST", g.path("/commands"), g.gm, `{"type":"clock.advance","data":`+long+`}`, "Idempotency-Key", key())
+		})
+		if r.StatusCode != 400 || allocated > refusalBytes {
+			t.Errorf("%s: got %d and %d bytes: %s", long, r.StatusCode, allocated, r.body)
+		}
+	}
+	var a CommandAnswer
+	_, kept := cost(t, "a thousand years of nothing", func() {
+		a = g.command(g.gm, `{"type":"clock.advance","data":{"seconds":31557600000}}`)
+	})
+	if len(a.Records) > 1_000 || kept > answerBytes {
+		t.Errorf("%d records, %d bytes kept", len(a.Records), kept)
+	}
+	book, err := systems.Library().Find("perp", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sheet, err := rules.Canonical(book.Example())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 50 {
+		id := g.command(g.gm, fmt.Sprintf(`{"type":"character.create","data":{"name":"Villager %d","kind":"npc","creation":"free","sheet":%s}}`, i, sheet)).Command
+		g.command(g.gm, fmt.Sprintf(`{"type":"wound.inflict","data":{"character":%q,"points":%d,"cause":"the plague"}}`, id, 3+i%20))
+	}
+	_, kept = cost(t, "a thousand years of a sick village", func() {
+		a = g.command(g.gm, `{"type":"clock.advance","data":{"seconds":31557600000}}`)
+	})
+	t.Logf("%d records", a.Last-a.First+1)
+	if len(a.Records) > 1_000 || kept > answerBytes {
+		t.Errorf("%d records, %d bytes kept", len(a.Records), kept)
+	}
+}
+
+// Lists and views are asked for piece by piece, whatever is asked for.
+func TestCostOfLists(t *testing.T) {
+	g := newGame(t)
+	for range 200 {
+		g.command(g.anna, `{"type":"roll","data":{"expression":"1d6"}}`)
+	}
+	for _, path := range []string{"/events", "/rolls", "/characters", "/sessions", "/participants", "/secrets"} {
+		for _, bad := range []string{"limit=1001", "limit=0", "limit=-1", "limit=9223372036854775808", "from=-1", "limit=1e3"} {
+			var r reply
+			allocated, _ := cost(t, path+"?"+bad, func() { r = g.get(g.path(path+"?"+bad), g.anna) })
+			if r.StatusCode != 400 || allocated > refusalBytes {
+				t.Errorf("%s?%s: got %d and %d bytes", path, bad, r.StatusCode, allocated)
+			}
+		}
+		var r reply
+		allocated, _ := cost(t, path, func() { r = g.get(g.path(path+"?limit=1000"), g.anna) })
+		if r.StatusCode != 200 || allocated > answerBytes {
+			t.Errorf("%s: got %d and %d bytes", path, r.StatusCode, allocated)
+		}
+	}
+}
+
+// A prognosis is refused when it would cost too much, and asked for in bounds.
+func TestCostOfPrognosis(t *testing.T) {
+	g := newGame(t)
+	for _, bad := range []string{"points=1001", "points=0", "horizon=31557600001", "horizon=0", "treat=all"} {
+		var r reply
+		allocated, _ := cost(t, bad, func() { r = g.get(g.path("/characters/"+g.bob+"/prognosis?"+bad), g.anna) })
+		if r.StatusCode != 400 || allocated > refusalBytes {
+			t.Errorf("%s: got %d and %d bytes", bad, r.StatusCode, allocated)
+		}
+	}
+	allocated, _ := cost(t, "a thousand years", func() {
+		if r := g.get(g.path("/characters/"+g.bob+"/prognosis?treat=none&points=1000&horizon=31557600000"), g.anna); r.StatusCode != 200 {
+			t.Errorf("got %d %s", r.StatusCode, r.body)
+		}
+	})
+	if allocated > answerBytes {
+		t.Errorf("%d bytes", allocated)
+	}
+}

@@ -1,0 +1,133 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"math"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Rates bound how often may be asked. A rate of 0 is no bound.
+type Rates struct {
+	Token   float64 // requests a second of one token
+	Address float64 // requests a second of one address; an IPv6 address counts as its /64
+	Wrong   float64 // requests a second with a token that is not in force, of one address
+}
+
+// DefaultRates are generous to a table and to its bots, and tight to who
+// guesses: five wrong tokens a minute.
+var DefaultRates = Rates{Token: 1_000, Address: 2_000, Wrong: 5.0 / 60}
+
+const (
+	// burstSeconds is how many seconds' worth of requests may come at once.
+	burstSeconds = 5
+	// wrongBurst is how many wrong tokens may come at once.
+	wrongBurst = 5
+	// maxBuckets bounds what is remembered: who asks from ever new addresses
+	// must not fill the memory.
+	maxBuckets = 10_000
+)
+
+// buckets bounds the rate of each of many callers.
+type buckets struct {
+	rate  rate.Limit
+	burst int
+
+	mu  sync.Mutex
+	all map[[32]byte]*rate.Limiter
+}
+
+func newBuckets(perSecond float64, burst int) *buckets {
+	return &buckets{rate: rate.Limit(perSecond), burst: burst, all: map[[32]byte]*rate.Limiter{}}
+}
+
+// take counts a request of a caller, or says how long they have to wait.
+func (b *buckets) take(who string, now time.Time) (wait time.Duration) {
+	if b.rate == 0 {
+		return 0
+	}
+	r := b.of(who, now).ReserveN(now, 1)
+	if wait = r.DelayFrom(now); wait > 0 {
+		r.CancelAt(now)
+	}
+	return wait
+}
+
+// of finds a caller's limiter. When there are too many, those that are full
+// are dropped: a new one is full too.
+func (b *buckets) of(who string, now time.Time) *rate.Limiter {
+	key := sha256.Sum256([]byte(who))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l, ok := b.all[key]; ok {
+		return l
+	}
+	if len(b.all) >= maxBuckets {
+		for k, l := range b.all {
+			if l.TokensAt(now) >= float64(b.burst) {
+				delete(b.all, k)
+			}
+		}
+	}
+	l := rate.NewLimiter(b.rate, b.burst)
+	if len(b.all) < maxBuckets {
+		b.all[key] = l
+	}
+	return l
+}
+
+// rates are the bounds of a server.
+type rates struct{ token, address, wrong *buckets }
+
+func newRates(r Rates) rates {
+	burst := func(perSecond float64) int { return max(1, int(math.Ceil(perSecond*burstSeconds))) }
+	return rates{newBuckets(r.Token, burst(r.Token)), newBuckets(r.Address, burst(r.Address)), newBuckets(r.Wrong, wrongBurst)}
+}
+
+// network is what an address counts as: hosts have a whole /64 to themselves.
+func network(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || ip.Is4() || ip.Is4In6() {
+		return address
+	}
+	p, err := ip.Prefix(64)
+	if err != nil {
+		return address
+	}
+	return p.String()
+}
+
+func tooMany(detail string, wait time.Duration) *Problem {
+	return newProblem("too-many-requests", detail).retryAfter(int(math.Ceil(max(wait, time.Second).Seconds())))
+}
+
+// admitAddress counts a request of an address.
+func (s *Server) admitAddress(address string) *Problem {
+	if wait := s.rates.address.take(network(address), time.Now()); wait > 0 {
+		return tooMany("this address asks too often", wait)
+	}
+	return nil
+}
+
+// admitToken counts a request of a token that is in force.
+func (s *Server) admitToken(token string) *Problem {
+	if wait := s.rates.token.take(token, time.Now()); wait > 0 {
+		return tooMany("this token asks too often", wait)
+	}
+	return nil
+}
+
+// wrong counts a wrong token of an address, and answers with 429 instead of the
+// problem when there were too many. A good token is served all the same: 256
+// random bits are not guessed, and whoever shares an address with a guesser is
+// not to be locked out.
+func (s *Server) wrong(ctx context.Context, p *Problem) *Problem {
+	if wait := s.rates.wrong.take(network(requestOf(ctx).address), time.Now()); wait > 0 {
+		return tooMany("too many wrong tokens came from this address", wait)
+	}
+	return p
+}

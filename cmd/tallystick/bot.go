@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"tallystick/events/journal"
+	"tallystick/projections"
+)
+
+// botsFile names the bots of a data folder with their public keys.
+const botsFile = "bots.json"
+
+// bot is what a server knows of a bot: no secret.
+type bot struct {
+	Name      string   `json:"name"`
+	Key       string   `json:"key"`
+	Campaigns []string `json:"campaigns"`
+}
+
+func readBots(dir string) ([]journal.Bot, error) {
+	bots, err := loadBots(dir)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]journal.Bot, len(bots))
+	for i, b := range bots {
+		out[i] = journal.Bot{Name: b.Name, Key: b.Key, Campaigns: b.Campaigns}
+	}
+	return out, nil
+}
+
+func loadBots(dir string) (bots []bot, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, botsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &bots, json.RejectUnknownMembers(true))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("bots: %w", err)
+	}
+	return bots, nil
+}
+
+func saveBots(dir string, bots []bot) error {
+	text, err := json.Marshal(bots, jsontext.Multiline(true))
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, botsFile)
+	if err := os.WriteFile(path+".new", append(text, '\n'), 0o600); err != nil {
+		return fmt.Errorf("bots: %w", err)
+	}
+	return os.Rename(path+".new", path)
+}
+
+func botCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "bot",
+		Short: "Say which bots hear which feeds by NATS",
+		Long: `A bot comes in at --nats-listen with a key of its own and hears the feeds of the
+campaigns it was given: feed.<campaign>.<event type>. It can do nothing else. What
+is secret is in no feed. The server reads the list when it starts.`,
+	}
+	cmd.PersistentFlags().StringVar(&dir, "data", "data", "folder of the server")
+	cmd.AddCommand(botAdd(&dir), botRemove(&dir), botList(&dir))
+	return cmd
+}
+
+func botAdd(dir *string) *cobra.Command {
+	var campaigns []string
+	cmd := &cobra.Command{
+		Use: "add NAME", Short: "Give a bot a key, which is printed once", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			bots, err := loadBots(*dir)
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(bots, func(b bot) bool { return b.Name == args[0] }) {
+				return &codeError{exitUnusable, fmt.Errorf("there is a bot %q already", args[0])}
+			}
+			if len(campaigns) == 0 {
+				return &codeError{exitUnusable, errors.New("give it at least one --campaign")}
+			}
+			seed, public, err := journal.NewBotKey()
+			if err != nil {
+				return err
+			}
+			if err := saveBots(*dir, append(bots, bot{args[0], public, campaigns})); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s\n", seed)
+			fmt.Fprintf(cmd.ErrOrStderr(), "the line above is the bot's secret (NKey seed); start the server again to let it in\n")
+			return nil
+		},
+	}
+	cmd.Flags().StringSliceVar(&campaigns, "campaign", nil, "id of a campaign whose feed it hears; may be repeated")
+	return cmd
+}
+
+func botRemove(dir *string) *cobra.Command {
+	return &cobra.Command{
+		Use: "remove NAME", Short: "Let a bot in no more", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			bots, err := loadBots(*dir)
+			if err != nil {
+				return err
+			}
+			rest := slices.DeleteFunc(slices.Clone(bots), func(b bot) bool { return b.Name == args[0] })
+			if len(rest) == len(bots) {
+				return &codeError{exitUnusable, fmt.Errorf("there is no bot %q", args[0])}
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), "start the server again to shut it out")
+			return saveBots(*dir, rest)
+		},
+	}
+}
+
+func botList(dir *string) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the bots", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			bots, err := loadBots(*dir)
+			for _, b := range bots {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s\t%s\t%s\n", projections.Printable(b.Name), b.Key, b.Campaigns)
+			}
+			return err
+		},
+	}
+}

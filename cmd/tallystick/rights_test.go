@@ -1,0 +1,260 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"tallystick/events/journal"
+)
+
+// told runs the program to its end.
+func told(t *testing.T, args ...string) (out, errs string, code int) {
+	t.Helper()
+	cmd := program(args...)
+	var o, e bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &o, &e
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return o.String(), e.String(), cmd.ProcessState.ExitCode()
+}
+
+// The host looks after tokens with the admin token: sees who has one, gives out
+// another, ends one.
+func TestTokenCommand(t *testing.T) {
+	dir := t.TempDir()
+	p := serve(t, dir)
+	campaign := p.newCampaign("rpgamix")
+	file := filepath.Join(dir, "admin.token")
+	token := func(args ...string) (string, string, int) {
+		return told(t, append([]string{"token", "--server", p.base, "--token-file", file}, args...)...)
+	}
+	out, errs, code := token("list", campaign)
+	if code != 0 || !strings.Contains(out, "in force") || strings.Contains(out, "tally_") {
+		t.Errorf("list: %d\n%s%s", code, out, errs)
+	}
+	gm := strings.Fields(out)[0]
+	before := p.token
+	out, errs, code = token("rotate", campaign, gm)
+	fresh := strings.TrimSpace(out)
+	if code != 0 || !strings.HasPrefix(fresh, "tally_") || fresh == before {
+		t.Errorf("rotate: %d\n%s%s", code, out, errs)
+	}
+	asks := func(token string) error {
+		c := &client{base: p.base, token: token}
+		return c.get(context.Background(), "/v1/campaigns/"+campaign, new(map[string]any))
+	}
+	if asks(before) == nil || asks(fresh) != nil {
+		t.Errorf("the token of before: %v, the new one: %v", asks(before), asks(fresh))
+	}
+	if _, errs, code = token("revoke", campaign, gm); code != 0 || asks(fresh) == nil {
+		t.Errorf("revoke: %d %s, %v", code, errs, asks(fresh))
+	}
+	if _, errs, code = token("rotate", campaign, "nobody"); code == 0 || !strings.Contains(errs, "nobody here") {
+		t.Errorf("rotate for a stranger: %d %s", code, errs)
+	}
+}
+
+// With a certificate the server speaks TLS and nothing else, and a browser's
+// sign-in is never sent in the clear; half a certificate is refused.
+func TestHTTPS(t *testing.T) {
+	dir := t.TempDir()
+	cert, key, roots := certificateFiles(t, dir)
+	cmd := program("serve", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := strings.TrimSpace(strings.TrimPrefix(line, "tallystick serves "))
+	if !strings.HasPrefix(base, "https://") {
+		t.Fatalf("it serves %s", base)
+	}
+	secure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	admin, err := os.ReadFile(filepath.Join(dir, "data", "admin.token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequest("POST", base+"/v1/sign-in", strings.NewReader(fmt.Sprintf(`{"token":%q}`, strings.TrimSpace(string(admin)))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Sec-Fetch-Site", "same-origin")
+	res, err := secure.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if cookie := res.Header.Get("Set-Cookie"); res.StatusCode != 200 || !strings.Contains(cookie, "Secure") {
+		t.Errorf("got %d %s", res.StatusCode, cookie)
+	}
+	if res, err := http.Get("http" + strings.TrimPrefix(base, "https") + "/healthz"); err == nil {
+		res.Body.Close()
+		if res.StatusCode == 200 {
+			t.Error("it answers in the clear")
+		}
+	}
+	if _, errs, code := told(t, "serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--tls-cert", cert); code != exitUnusable || !strings.Contains(errs, "belong together") {
+		t.Errorf("half a certificate: %d %s", code, errs)
+	}
+}
+
+func certificateFiles(t *testing.T, dir string) (cert, key string, roots *x509.CertPool) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots = x509.NewCertPool()
+	pair := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	roots.AppendCertsFromPEM(pair)
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for name, text := range map[string][]byte{cert: pair, key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})} {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key, roots
+}
+
+// A bot is given a key for some feeds; the server knows it after a start, and
+// no longer once it was removed.
+func TestBotCommand(t *testing.T) {
+	dir := t.TempDir()
+	bot := func(args ...string) (string, string, int) {
+		return told(t, append([]string{"bot", "--data", dir}, args...)...)
+	}
+	campaign := "0192f1c0-7d6a-7c3e-9b1a-3f2f4a5b6c7d"
+	out, errs, code := bot("add", "crier", "--campaign", campaign)
+	if code != 0 {
+		t.Fatalf("add: %d %s", code, errs)
+	}
+	pair, err := nkeys.FromSeed([]byte(strings.TrimSpace(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, botsFile)); err != nil || bytes.Contains(text, []byte(strings.TrimSpace(out))) {
+		t.Errorf("the file holds the secret, or %v", err)
+	}
+	if _, _, code := bot("add", "crier", "--campaign", campaign); code != exitUnusable {
+		t.Errorf("a second one of the name: %d", code)
+	}
+	if _, _, code := bot("add", "deaf"); code != exitUnusable {
+		t.Errorf("one without a campaign: %d", code)
+	}
+	if out, _, code := bot("list"); code != 0 || !strings.Contains(out, "crier") || !strings.Contains(out, public) {
+		t.Errorf("list: %d %s", code, out)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	comesIn := func() error {
+		cfg := nodeConfig{Dir: dir, Listen: "127.0.0.1:0", NATSListen: address, Partitions: 1, Server: "test", Log: slog.New(slog.DiscardHandler)}
+		store, err := openJournal(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		conn, err := nats.Connect(address, nats.Nkey(public, pair.Sign))
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	}
+	if err := comesIn(); err != nil {
+		t.Errorf("it is not let in: %v", err)
+	}
+	if _, errs, code := bot("remove", "crier"); code != 0 {
+		t.Errorf("remove: %d %s", code, errs)
+	}
+	if err := comesIn(); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("it is let in after it was removed: %v", err)
+	}
+	cfg := nodeConfig{Dir: t.TempDir(), NATSListen: "0.0.0.0:4222", Partitions: 1}
+	if store, err := openJournal(t.Context(), cfg); !errors.Is(err, journal.ErrInvalid) {
+		store.Close()
+		t.Errorf("a port for everybody without a certificate: %v", err)
+	}
+}
+
+// S13: what people wrote, or a forged export says, never steers a terminal: no
+// escape and no other control character reaches it, in output or errors.
+func TestNothingSteersTheTerminal(t *testing.T) {
+	dir := t.TempDir()
+	evil := `\u001b[2J\u001b]0;owned\u0007\u009b31m\u202e`
+	record := func(n int, cmd, typ, data string) string {
+		return fmt.Sprintf(`{"v":1,"campaign":"0192f1c0-7d6a-7c3e-9b1a-3f2f4a5b6c7d","n":%d,"id":"%s","at":"2026-11-30T19:00:00.000Z","by":"gm%s","clock":0,"cmd":%s,"type":"%s","data":%s}`,
+			n, evil, evil, cmd, typ, data)
+	}
+	lines := []string{
+		record(0, `{"id":"`+evil+`","type":"campaign.create`+evil+`","data":{}}`, "campaign.created", `{"name":"`+evil+`","system":"rpgamix","edition":1,"options":{},"gm":"gm`+evil+`","vkey":"`+evil+`"}`),
+		record(1, `{"id":"x`+evil+`","type":"note.add","data":{}}`, "note.added", `{"text":"`+evil+`"}`),
+		record(2, `{"id":"y","type":"session.open","data":{}}`, "session.opened", `{"session":"s","title":"`+evil+`","kind":"table"}`),
+		record(3, `{"id":"z","type":"roll","data":{}}`, `roll.made`, `{"session":"s","source":"`+evil+`","expression":"`+evil+`","purpose":"`+evil+`","draws":[],"modifiers":[{"label":"`+evil+`","value":1,"rule":"`+evil+`"}],"total":1,"outcome":"`+evil+`"}`),
+	}
+	path := filepath.Join(dir, "events.jsonl")
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"replay", path}, {"verify", path}, {"audit", path, "3"}, {"transcript", path, "s"}, {"what-if", path, "3"},
+		{"replay", dir}, {"verify", dir}, {"export", "--format", "csv", dir}, {"verify", "\x1b[2J"},
+	} {
+		out, errs, _ := told(t, args...)
+		if len(out)+len(errs) == 0 {
+			t.Errorf("%v says nothing", args)
+		}
+		for _, bad := range []string{"\x1b", "\u009b", "\a", "\u202e"} {
+			if strings.Contains(out+errs, bad) {
+				t.Errorf("%v lets %q through:\n%q\n%q", args, bad, out, errs)
+			}
+		}
+	}
+}

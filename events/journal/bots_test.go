@@ -1,0 +1,166 @@
+package journal
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+)
+
+// S16: a bot hears the feeds it was given and nothing else; it cannot publish,
+// cannot reach the ledger's streams and buckets, and nobody comes in without a
+// key. With a certificate the port speaks TLS alone.
+func TestBots(t *testing.T) {
+	certificate, roots := selfSigned(t)
+	for name, encrypted := range map[string]*tls.Config{"plain": nil, "tls": {Certificates: []tls.Certificate{certificate}}} {
+		t.Run(name, func(t *testing.T) { testBots(t, encrypted, roots) })
+	}
+}
+
+func testBots(t *testing.T, encrypted *tls.Config, roots *x509.CertPool) {
+	mine, other := uuid.NewString(), uuid.NewString()
+	seed, public, err := NewBotKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := freePort(t)
+	j, close := openEmbedded(t, Options{Dir: t.TempDir(), FeedListen: address, FeedTLS: encrypted, Bots: []Bot{{Name: "b", Key: public, Campaigns: []string{mine}}}})
+	defer close()
+	pair, err := nkeys.FromSeed(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := []nats.Option{}
+	if encrypted != nil {
+		options = append(options, nats.Secure(&tls.Config{RootCAs: roots}))
+	}
+	if _, err := nats.Connect(address, options...); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("without a key: %v", err)
+	}
+	stranger, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	strange, err := stranger.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nats.Connect(address, append(options, nats.Nkey(strange, stranger.Sign))...); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("with a key that nobody knows: %v", err)
+	}
+	denied := make(chan error, 20)
+	conn, err := nats.Connect(address, append(options, nats.Nkey(public, pair.Sign),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err }))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	heard, err := conn.SubscribeSync("feed." + mine + ".>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	campaign := fill(t, j, 2, 10)
+	for i, attempt := range []func() error{
+		func() error { _, err := conn.SubscribeSync("feed." + other + ".>"); return err },
+		func() error { _, err := conn.SubscribeSync("feed.>"); return err },
+		func() error { _, err := conn.SubscribeSync("feed.*.roll.made"); return err },
+		func() error { _, err := conn.SubscribeSync(">"); return err },
+		func() error { _, err := conn.SubscribeSync("$KV.>"); return err },
+		func() error { _, err := conn.SubscribeSync("$SYS.>"); return err },
+		func() error { return conn.Publish("feed."+mine+".x", []byte("forged")) },
+		func() error { return conn.Publish(j.layout.subject(campaign), []byte("forged")) },
+		func() error { return conn.Publish("$JS.API.STREAM.DELETE.LEDGER_0", nil) },
+		func() error { return conn.Publish("$JS.API.STREAM.UPDATE.LEDGER_0", nil) },
+		func() error { return conn.Publish("$JS.API.STREAM.PURGE.LEDGER_0", nil) },
+	} {
+		if err := attempt(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-denied:
+			if !errors.Is(err, nats.ErrPermissionViolation) {
+				t.Errorf("attempt %d: %v", i, err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Errorf("attempt %d was allowed", i)
+		}
+	}
+	for _, c := range []string{other, mine} {
+		if err := j.Publish(soon(t), "feed."+c+".roll.made", []byte(c)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m, err := heard.NextMsg(5 * time.Second); err != nil || string(m.Data) != mine {
+		t.Errorf("heard %v, %v", m, err)
+	}
+	if got := readAll(t, j, campaign); len(got) != 2 {
+		t.Errorf("got %d commits, want 2", len(got))
+	}
+}
+
+// What a bot is given is checked before a port is opened: an empty list would
+// mean everything to the server.
+func TestBadBots(t *testing.T) {
+	_, public, err := NewBotKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	campaign := []string{uuid.NewString()}
+	for name, bots := range map[string][]Bot{
+		"no campaign":   {{Name: "b", Key: public}},
+		"a wildcard":    {{Name: "b", Key: public, Campaigns: []string{"*"}}},
+		"no key":        {{Name: "b", Campaigns: campaign}},
+		"one key twice": {{Name: "b", Key: public, Campaigns: campaign}, {Name: "c", Key: public, Campaigns: campaign}},
+	} {
+		if _, err := Embedded(soon(t), Options{Dir: t.TempDir(), FeedListen: freePort(t), Bots: bots}); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// selfSigned is a certificate for this machine, and who vouches for it.
+func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(parsed)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, roots
+}

@@ -1,0 +1,111 @@
+package rules
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Skeleton is what a name looks like: two names that an eye can hardly tell
+// apart have the same one. Case, width and ligatures do not count, nor do
+// invisible joiners and the number of blanks; letters of other scripts, and
+// digits, that look like Latin letters are those letters. It is for comparing
+// and for nothing else: it may be no word of any language.
+func Skeleton(name string) string {
+	folded := fold(name)
+	var out strings.Builder
+	blank := true
+	for _, r := range folded {
+		switch {
+		case unicode.IsSpace(r):
+			if !blank {
+				out.WriteByte(' ')
+			}
+			blank = true
+			continue
+		case unicode.In(r, unicode.Cf, unicode.Variation_Selector):
+			continue
+		}
+		blank = false
+		if like, ok := lookalikes[r]; ok {
+			out.WriteString(like)
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return norm.NFC.String(strings.TrimSuffix(out.String(), " "))
+}
+
+// fold takes case, width and ligatures away, and marks off their letters.
+func fold(name string) string {
+	if strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return strings.ToLower(name)
+	}
+	return norm.NFKD.String(cases.Fold().String(norm.NFKC.String(name)))
+}
+
+// lookalikes are the letters and signs that are commonly taken for others,
+// after folding: the part of Unicode's confusables that names are made of.
+var lookalikes = func() map[rune]string {
+	all := map[rune]string{'0': "o", '1': "l", '|': "l", 'm': "rn", 'ı': "i", 'ɡ': "g", 'ɑ': "a", 'ƽ': "s", 'ß': "ss"}
+	for letter, others := range map[string]string{
+		"a": "аα", "b": "ьв", "c": "сϲ", "d": "ԁ", "e": "еҽ℮", "f": "ϝ", "g": "ց", "h": "һհн", "i": "іιӏі", "j": "јϳ",
+		"k": "кκ", "l": "ⅼ", "n": "ոп", "o": "оοօഠ০०٥", "p": "рρ", "q": "ԛզ", "r": "гᴦ", "s": "ѕ", "t": "тτ",
+		"u": "υսц", "v": "νѵ", "w": "ԝѡω", "x": "хχ", "y": "уүγყ", "z": "ᴢζ", "rn": "м",
+		"-": "‐‑‒–—−", "'": "’‘`´ʼʹ′", "\"": "“”″", ".": "․", ",": "‚", "/": "⁄∕", ":": "：׃",
+	} {
+		for _, other := range others {
+			all[other] = letter
+		}
+	}
+	return all
+}()
+
+// Lookalike refuses a command that would bring a name into the campaign that
+// looks like one that is there. It is asked for new commands alone: ledgers
+// from before it may hold such names, and are decided again as they are.
+func (c *Campaign) Lookalike(cmd Command) error {
+	switch cmd.Type {
+	case "character.create":
+		var d CharacterCreate
+		if json.Unmarshal(cmd.Data, &d) != nil {
+			return nil // deciding says what is wrong with it
+		}
+		look := Skeleton(d.Name)
+		for _, id := range c.order {
+			if ch, _ := c.Character(id); !ch.Retired && Skeleton(ch.Name) == look {
+				return Reject("looks_like", "", "%q looks like the name of %q, who is there already: choose another, or add a number", d.Name, ch.Name).On("name")
+			}
+		}
+	case "participant.add":
+		var d ParticipantAdd
+		if json.Unmarshal(cmd.Data, &d) != nil {
+			return nil
+		}
+		return c.likeParticipant(d)
+	}
+	return nil
+}
+
+// likeParticipant holds a handle and a name against those of everybody else:
+// nobody may look like somebody else by either.
+func (c *Campaign) likeParticipant(d ParticipantAdd) error {
+	for _, other := range c.Participants() {
+		p, _ := c.Participant(other)
+		for _, taken := range []string{p.Handle, p.Name} {
+			switch look := Skeleton(taken); {
+			case taken == "" || p.Handle == d.Handle:
+			case Skeleton(d.Handle) == look:
+				return Reject("looks_like", "", "%q looks like %q, who takes part already", d.Handle, taken).On("handle")
+			case d.Name != "" && Skeleton(d.Name) == look:
+				return Reject("looks_like", "", "%q looks like %q, who takes part already", d.Name, taken).On("name")
+			}
+		}
+	}
+	return nil
+}
