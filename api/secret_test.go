@@ -227,10 +227,14 @@ func (w *walk) route(method, path, address, who, token string, op *huma.Operatio
 	}
 }
 
+// sealedValue is the number that was sealed as a word of its own: the same
+// digits come by chance within a request's id or a hash.
+var sealedValue = regexp.MustCompile(`\b987654\b`)
+
 // heard notes what somebody was told by a route.
 func (w *walk) heard(path, who, said string) {
 	for marker, may := range w.sees {
-		if !strings.Contains(said, marker) && !(marker == "Zqnine" && strings.Contains(said, "987654")) {
+		if !strings.Contains(said, marker) && !(marker == "Zqnine" && sealedValue.MatchString(said)) {
 			continue
 		}
 		if w.told[marker] == nil {
