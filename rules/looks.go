@@ -42,11 +42,13 @@ func Skeleton(name string) string {
 }
 
 // fold takes case, width and ligatures away, and marks off their letters.
+// Folding turns Cherokee's small letters into capitals; they are made small as
+// all others are.
 func fold(name string) string {
 	if strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
 		return strings.ToLower(name)
 	}
-	return norm.NFKD.String(cases.Fold().String(norm.NFKC.String(name)))
+	return norm.NFKD.String(strings.ToLower(cases.Fold().String(norm.NFKC.String(name))))
 }
 
 // lookalikes are the letters and signs that are commonly taken for others,

@@ -18,6 +18,7 @@ func TestSkeleton(t *testing.T) {
 		{"ﬁsh", "fish"},
 		{"Straße", "STRASSE", "strasse"},
 		{"한글", "한글"},
+		{"Ꮑ", "ꮑ"},
 	} {
 		for _, other := range same[1:] {
 			if a, b := rules.Skeleton(same[0]), rules.Skeleton(other); a != b {
@@ -36,7 +37,7 @@ func TestSkeleton(t *testing.T) {
 
 // What looks like something looks like itself.
 func FuzzSkeleton(f *testing.F) {
-	for _, s := range []string{"Anna", "Zоё", "ﬁ", "\u0345", "é\u0301", "ǅ", "ΐ", "한글", "\xff"} {
+	for _, s := range []string{"Anna", "Zоё", "ﬁ", "\u0345", "é\u0301", "ǅ", "ΐ", "한글", "Ꮑ", "ꮑ", "\xff"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
