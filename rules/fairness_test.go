@@ -157,7 +157,7 @@ func TestLanesAreDeafToEverything(t *testing.T) {
 			purpose := rapid.StringMatching(`[a-z]{1,9}`).Draw(rt, "purpose")
 			return c.command(lane, "roll", fmt.Sprintf(`{"expression":"1d1000000%s","purpose":%q}`, more, purpose))
 		}
-		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
+		for range rapid.IntRange(20, 40).Draw(rt, "steps") {
 			lane := rapid.SampledFrom(lanes).Draw(rt, "lane")
 			switch rapid.SampledFrom([]string{"roll", "roll", "crash", "refusal", "race", "secret", "declare", "typed", "restart"}).Draw(rt, "step") {
 			case "roll":
