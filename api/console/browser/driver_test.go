@@ -33,8 +33,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// patience bounds one test; what a page waits for comes in well under a second.
-const patience = 3 * time.Minute
+// What a page waits for comes in well under a second. The bounds are for
+// machines that do much else at the same time.
+const (
+	patience     = 5 * time.Minute // with one test
+	patienceOnce = time.Minute     // with one thing that a page shall show
+)
 
 // insecureHost is this computer by a name that a browser does not trust, as a
 // phone sees the laptop at the table.
@@ -322,12 +326,10 @@ const helpers = `
 window.shown = e => e.checkVisibility() && !e.closest('[inert]')
 window.area = () => [...document.querySelectorAll('dialog[open]')].at(-1) ?? document.body
 window.called = e => (e.getAttribute('aria-label') || e.innerText || '').trim().replace(/\s+/g, ' ').toLowerCase()
-window.find = name => {
-  const all = [...window.area().querySelectorAll('button, a, summary, label.chip, label.choice, label.check')].filter(window.shown)
-  return all.find(e => window.called(e) === name.toLowerCase()) ?? all.find(e => window.called(e).startsWith(name.toLowerCase())) ??
-    [...window.area().querySelectorAll('label[for]')].filter(window.shown).find(e => window.called(e) === name.toLowerCase()) ??
-    all.find(e => e.closest('.row') && window.called(e).includes(name.toLowerCase()))
-}
+window.names = e => [window.called(e), window.called(e).split(':')[0], ...[...e.querySelectorAll('strong, .person-name')].map(window.called)]
+window.find = (name, selector = 'button, a, summary, label.chip, label.choice, label.check') =>
+  [...window.area().querySelectorAll(selector)].filter(window.shown).find(e => window.names(e).includes(name.toLowerCase()))
+window.row = text => [...document.querySelectorAll('.row button')].filter(window.shown).find(e => window.called(e).includes(text.toLowerCase()))
 window.fieldOf = name => {
   const label = [...window.area().querySelectorAll('label[for]')].filter(window.shown).find(l => window.called(l).startsWith(name.toLowerCase()))
   return label && document.getElementById(label.htmlFor)
@@ -387,7 +389,13 @@ func (p *page) visit(url string) {
 func (p *page) enter(g *table, token string) {
 	p.t.Helper()
 	p.visit(g.url + "/#token=" + token)
-	p.tap("Join")
+	p.join()
+}
+
+// join goes from the page of welcome to the table, with a seat if one is free.
+func (p *page) join() {
+	p.t.Helper()
+	p.press("the button to join", `document.querySelector('.page-join .actions button')`)
 	p.sees("live")
 }
 
@@ -404,7 +412,7 @@ func js[T any](p *page, expression string) T {
 // until waits until an expression is true.
 func (p *page) until(what, expression string) {
 	p.t.Helper()
-	deadline, cancel := context.WithTimeout(p.ctx, 20*time.Second)
+	deadline, cancel := context.WithTimeout(p.ctx, patienceOnce)
 	defer cancel()
 	for {
 		ok, err := chromedp.Run(deadline, chromedp.Evaluate[bool]("Boolean("+expression+")"))
@@ -425,11 +433,31 @@ func (p *page) sees(text string) {
 	p.until(fmt.Sprintf("%q", text), fmt.Sprintf(`document.body.innerText.toLowerCase().includes(%s)`, quoted(strings.ToLower(text))))
 }
 
-// tap presses a button, link, chip or summary by its name. In an open window
-// only what is in the window can be pressed.
+// tap presses a button, link, chip or summary by its whole name, or by what is
+// printed strong in it. In an open window only what is in the window can be
+// pressed.
 func (p *page) tap(name string) {
 	p.t.Helper()
-	p.until("something called "+name, `(e => e && (e.click(), true))(window.find(`+quoted(name)+`))`)
+	p.press("something called "+name, `window.find(`+quoted(name)+`)`)
+}
+
+// submit presses the button under the form of the open window, whose name is
+// often that of the button which opened the window.
+func (p *page) submit(name string) {
+	p.t.Helper()
+	p.press("a form's button called "+name, `window.find(`+quoted(name)+`, 'dialog form button')`)
+}
+
+// tapRow presses the newest row of the log that contains a text.
+func (p *page) tapRow(text string) {
+	p.t.Helper()
+	p.press("a row of the log with "+text, `window.row(`+quoted(text)+`)`)
+}
+
+// press waits for an element, and presses it once.
+func (p *page) press(what, element string) {
+	p.t.Helper()
+	p.until(what, `(e => e && (e.click(), true))(`+element+`)`)
 }
 
 // fill types into the field with this label.

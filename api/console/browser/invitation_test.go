@@ -16,8 +16,7 @@ func TestInvitation(t *testing.T) {
 	g.give("session.open", map[string]any{"title": "Night", "kind": "table"})
 	p := open(t)
 	p.visit(s.url + made.Link)
-	p.tap("Join")
-	p.sees("live")
+	p.join()
 	if address := js[string](p, `location.href`); strings.Contains(address, "token=") {
 		t.Errorf("the address keeps the token: %s", address)
 	}

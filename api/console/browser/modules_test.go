@@ -111,7 +111,7 @@ func TestInsecureAddress(t *testing.T) {
 	p.sees("Secrets came from the server and 1 device: mara")
 	p.tap("Roll")
 	p.fill("Expression", "2d6")
-	p.tap("Roll dice")
+	p.submit("Roll dice")
 	p.tap("Why this result?")
 	p.sees("Everything fits")
 	p.sees("signatures are not checked")

@@ -128,8 +128,7 @@ func TestScreenshots(t *testing.T) {
 	p.sees("Welcome")
 	shoot("join")
 	p.visit(s.url + "/#token=" + g.GM)
-	p.tap("Join")
-	p.sees("live")
+	p.join()
 	for _, a := range g.addresses() {
 		js[bool](p, `(location.hash = `+quoted(a.hash)+`, true)`)
 		p.sees(a.waits)
