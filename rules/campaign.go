@@ -96,7 +96,8 @@ type Character struct {
 	Body                  Body
 }
 
-// A Lane is a chain of dice of one principal in one session.
+// A Lane is a chain of dice of one principal in one session. Values of it are
+// never changed: a fact puts another in its place.
 type Lane struct {
 	Name      string
 	Principal string
@@ -124,7 +125,7 @@ type Session struct {
 	Private         bool     // the closing of the seats seats lanes for private rolls
 	Seating         int      // number of the newest seating
 	Joint           string   // of the newest sealed seating, "-" before
-	Lanes           []Lane   // in the order of seating
+	Lanes           []*Lane  // in the order of seating
 	Open            *Seating // the newest seating while it is not sealed
 	Declared        *Declaration
 	LastWitness     string // lane that was asked last
@@ -155,7 +156,7 @@ func (s *Session) secretLane(handle string) int {
 }
 
 func (s *Session) named(lane string) int {
-	return slices.IndexFunc(s.Lanes, func(l Lane) bool { return l.Name == lane })
+	return slices.IndexFunc(s.Lanes, func(l *Lane) bool { return l.Name == lane })
 }
 
 // Pending is an advance of the clock that is not finished.

@@ -95,7 +95,7 @@ func (s *Session) voided(e *events.RollVoided) error {
 // nextWitness is who is asked next: the newest lanes of other principals that
 // have a witness chain, in name order, going on behind the one asked last.
 func (s *Session) nextWitness(owner string, passed []string) (events.Ask, bool) {
-	var lanes []Lane
+	var lanes []*Lane
 	for i, l := range s.Lanes {
 		newest := s.lane(l.Principal) == i
 		if s.Open != nil {
@@ -110,7 +110,7 @@ func (s *Session) nextWitness(owner string, passed []string) (events.Ask, bool) 
 	if len(lanes) == 0 {
 		return events.Ask{}, false
 	}
-	slices.SortFunc(lanes, func(a, b Lane) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(lanes, func(a, b *Lane) int { return cmp.Compare(a.Name, b.Name) })
 	next := lanes[0]
 	for _, l := range lanes {
 		if l.Name > s.LastWitness {
@@ -142,7 +142,7 @@ func declareRoll(t *Turn, d *RollDeclare) error {
 	if s.Declared != nil {
 		return Reject("declared_roll_open", "", "a declared roll is still open: resolve it or take it back first")
 	}
-	if slices.ContainsFunc(s.Lanes, func(l Lane) bool { return l.Principal == t.cmd.By && !l.Secret && !l.Sealed }) {
+	if slices.ContainsFunc(s.Lanes, func(l *Lane) bool { return l.Principal == t.cmd.By && !l.Secret && !l.Sealed }) {
 		return Reject("seats_open", "", "%s has taken another seat: wait until it is sealed, the roll belongs to one lane", t.cmd.By)
 	}
 	if err := t.rehearse(d); err != nil {

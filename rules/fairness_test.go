@@ -119,7 +119,7 @@ func (c *circle) lane(name string) rules.Lane {
 	c.T.Helper()
 	for _, l := range c.State.Session.Lanes {
 		if l.Name == name {
-			return l
+			return *l
 		}
 	}
 	c.T.Fatalf("there is no lane %s", name)
@@ -469,7 +469,7 @@ func TestSecretRollIsNotInThePublicRecord(t *testing.T) {
 	var lane rules.Lane
 	for _, l := range c.State.Session.Lanes {
 		if l.Name == rules.SecretLane {
-			lane = l
+			lane = *l
 		}
 	}
 	for _, rec := range c.Records {

@@ -68,7 +68,7 @@ func (c *Campaign) applyDice(e events.Event) error {
 		var lane *Lane
 		if lane, err = s.use(e.Lane); err == nil {
 			lane.Used = e.I
-			err = c.sealedRoll(e, *lane)
+			err = c.sealedRoll(e, lane)
 		}
 	case *events.RollDeclared:
 		err = s.declared(c.Next, e)
@@ -84,17 +84,19 @@ func (c *Campaign) applyDice(e events.Event) error {
 	return nil
 }
 
-// use finds a lane of the session to change it.
+// use puts a copy of a lane into the session, to be changed.
 func (s *Session) use(name string) (*Lane, error) {
 	i := s.named(name)
 	if i < 0 {
 		return nil, fmt.Errorf("the lane %s has no seat", name)
 	}
-	return &s.Lanes[i], nil
+	lane := *s.Lanes[i]
+	s.Lanes[i] = &lane
+	return &lane, nil
 }
 
 func (s *Session) take(e *events.SeatTaken) error {
-	lane := Lane{Name: e.Lane, Principal: e.Principal, Secret: e.Secret, Seating: e.Seating, N: e.N, S0: e.S0, C0: e.C0, X0: e.X0}
+	lane := &Lane{Name: e.Lane, Principal: e.Principal, Secret: e.Secret, Seating: e.Seating, N: e.N, S0: e.S0, C0: e.C0, X0: e.X0}
 	var err error
 	if lane.Last, err = dice.ParseSeed(e.S0); err != nil {
 		return err
@@ -163,9 +165,11 @@ func (s *Session) seal(e *events.SeatingSealed) error {
 		return err
 	}
 	s.Joint, s.Open = e.Joint, nil
-	for i := range s.Lanes {
-		if s.Lanes[i].Seating == e.Seating {
-			s.Lanes[i].Joint, s.Lanes[i].Sealed = joint, true
+	for i, l := range s.Lanes {
+		if l.Seating == e.Seating {
+			sealed := *l
+			sealed.Joint, sealed.Sealed = joint, true
+			s.Lanes[i] = &sealed
 		}
 	}
 	return nil
@@ -255,7 +259,7 @@ func (t *Turn) unseated() []sitter {
 		}
 		for _, s := range []sitter{{h, false}, {h, true}} {
 			wanted := !s.secret || t.c.Session.Private && h != t.c.Created.GM
-			if wanted && !slices.ContainsFunc(t.c.Session.Lanes, func(l Lane) bool { return l.Principal == h && l.Secret == s.secret }) {
+			if wanted && !slices.ContainsFunc(t.c.Session.Lanes, func(l *Lane) bool { return l.Principal == h && l.Secret == s.secret }) {
 				out = append(out, s)
 			}
 		}
@@ -339,13 +343,13 @@ func (t *Turn) sealNow() {
 
 // renewable reports whether a lane is near its end and may be renewed by the
 // program alone: where devices take part that would let the server choose.
-func (t *Turn) renewable(lane Lane) bool {
+func (t *Turn) renewable(lane *Lane) bool {
 	return lane.N-lane.Used <= renewBefore && t.c.Session.Open == nil && !t.devices() && lane.C0 == dice.Absent
 }
 
 // devices reports whether a device has a part in the session's joint seed.
 func (t *Turn) devices() bool {
-	return slices.ContainsFunc(t.c.Session.Lanes, func(l Lane) bool { return l.X0 != dice.Absent })
+	return slices.ContainsFunc(t.c.Session.Lanes, func(l *Lane) bool { return l.X0 != dice.Absent })
 }
 
 // free is the name for a new lane of a principal: anna, then anna.2.

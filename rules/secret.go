@@ -95,7 +95,7 @@ func (c *Campaign) Viewer(handle string) events.Viewer {
 	return events.Viewer{Handle: p.Handle, GM: p.Role == RoleGM}
 }
 
-func (c *Campaign) sealedRoll(e *events.RollSealed, lane Lane) error {
+func (c *Campaign) sealedRoll(e *events.RollSealed, lane *Lane) error {
 	shown, err := events.ParseVisibility(e.Visibility)
 	if err != nil {
 		return fmt.Errorf("visibility %w", err)
@@ -104,7 +104,7 @@ func (c *Campaign) sealedRoll(e *events.RollSealed, lane Lane) error {
 	if by == SecretLane {
 		by = c.Created.GM
 	}
-	c.seal(Sealed{Session: e.Session, Lane: lane, I: e.I, Seal: e.Seal, By: by, Shown: shown})
+	c.seal(Sealed{Session: e.Session, Lane: *lane, I: e.I, Seal: e.Seal, By: by, Shown: shown})
 	return nil
 }
 
@@ -285,20 +285,20 @@ func sealRoll(t *Turn, d *RollSeal) error {
 
 // sealOn is the lane that a secret roll takes the next link of. It is seated or
 // renewed like that of any roll.
-func (t *Turn) sealOn() (Lane, error) {
+func (t *Turn) sealOn() (*Lane, error) {
 	k, err := t.rollsOn()
 	if err != nil {
-		return Lane{}, err
+		return nil, err
 	}
 	if k < 0 {
-		return Lane{}, Reject("no_seat", "", "the seats of this session are not sealed yet")
+		return nil, Reject("no_seat", "", "the seats of this session are not sealed yet")
 	}
 	if k, err = t.renewed(k); err != nil {
-		return Lane{}, err
+		return nil, err
 	}
 	lane := t.c.Session.Lanes[k]
 	if lane.Used == lane.N {
-		return lane, Reject("lane_used_up", "", "the lane %s has no links left: open a new session", lane.Name)
+		return nil, Reject("lane_used_up", "", "the lane %s has no links left: open a new session", lane.Name)
 	}
 	return lane, nil
 }

@@ -306,7 +306,7 @@ func (t *Turn) beginRoll() error {
 	lane := t.c.Session.Lanes[k]
 	i := lane.Used + 1
 	if t.otherwise != nil {
-		taken := t.otherwise.Dice(t.c.Session.ID, lane, i)
+		taken := t.otherwise.Dice(t.c.Session.ID, *lane, i)
 		s.shown, s.stream = taken.Faces, taken.Stream
 		s.roll = events.RollMade{Lane: lane.Name, I: i, S: taken.S, C: taken.C, W: taken.W, Source: taken.Source}
 		return nil
@@ -371,7 +371,7 @@ func (t *Turn) renewed(k int) (int, error) {
 
 // link takes element i of a lane's server chain and holds it against the
 // newest one that was shown.
-func (t *Turn) link(lane Lane, i int) (dice.Seed, error) {
+func (t *Turn) link(lane *Lane, i int) (dice.Seed, error) {
 	seed, err := t.chains.Link(t.c.Session.ID, lane.Name, lane.N, i)
 	if err != nil {
 		return seed, err
@@ -392,7 +392,7 @@ func follows(element dice.Seed, i int, last dice.Seed, known int) bool {
 
 // deviceLink is the element of the roller's own chain, or dice.Absent for a
 // lane without a device.
-func (t *Turn) deviceLink(lane Lane, i int) (string, error) {
+func (t *Turn) deviceLink(lane *Lane, i int) (string, error) {
 	if lane.C0 == dice.Absent {
 		return dice.Absent, nil
 	}
@@ -403,7 +403,7 @@ func (t *Turn) deviceLink(lane Lane, i int) (string, error) {
 }
 
 // seatLink checks the link that a device has sent with the command.
-func (t *Turn) seatLink(lane Lane, i int) (string, error) {
+func (t *Turn) seatLink(lane *Lane, i int) (string, error) {
 	seat := t.cmd.Seat
 	if seat == nil || seat.Lane != lane.Name || seat.I != i {
 		return "", Reject("seat_link_due", "", "the lane %s has a device: its element %d must come with the command", lane.Name, i).On("seat")
