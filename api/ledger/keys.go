@@ -37,8 +37,8 @@ func LoadKeys(dir string, newLedger bool) (Keys, error) {
 	if err != nil {
 		return Keys{}, err
 	}
-	former, err := readKey(filepath.Join(dir, FormerFile))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	former, err := readFormer(dir)
+	if err != nil {
 		return Keys{}, err
 	}
 	if former != nil {
@@ -84,6 +84,22 @@ func RotateKey(dir string) error {
 		return err
 	}
 	return finishRotateKey(dir)
+}
+
+// readFormer reads the key before, nil when there is none. One that was
+// overwritten when the power went is removed.
+func readFormer(dir string) ([]byte, error) {
+	path := filepath.Join(dir, FormerFile)
+	text, err := readSecret(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case text != "" && strings.Trim(text, "\x00") == "":
+		return nil, DestroyFormer(dir)
+	}
+	return parseKey(path, text)
 }
 
 // finishRotateKey puts the new key in its place, unless that was done.
