@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"tallystick/events/journal"
@@ -76,23 +75,20 @@ type Archive struct {
 	options Options
 	cancel  context.CancelFunc
 	ctx     context.Context // ends with Close
-	wake    chan struct{}   // holds one: the writer has something to do now
 	done    chan struct{}   // closed when the writer has ended
 	copier  *copier         // owned by the writer's goroutine
 
 	partitions int
 
-	mu      sync.Mutex // guards all below
-	look    bool       // compare with the journal at the next step
-	reading bool       // far behind: the journal is read, nothing is handed over
-	queue   []journal.Commit
-	waiting int           // records handed over and not on disk
-	behind  time.Time     // when the oldest of them was handed over
-	synced  Position      // what is on disk
-	aligned bool          // the archive's ends are known to be in the streams
-	failure error         // of the last attempt to write or to read the journal
-	changed chan struct{} // closed and replaced after each attempt
-	closed  bool
+	background      // its lock guards all below
+	look       bool // compare with the journal at the next step
+	reading    bool // far behind: the journal is read, nothing is handed over
+	queue      []journal.Commit
+	waiting    int       // records handed over and not on disk
+	behind     time.Time // when the oldest of them was handed over
+	synced     Position  // what is on disk
+	aligned    bool      // the archive's ends are known to be in the streams
+	failure    error     // of the last attempt to write or to read the journal
 }
 
 // Position says what an archive has on disk.
@@ -135,7 +131,7 @@ func Open(ctx context.Context, dir string, j journal.Journal, o Options) (*Archi
 	for _, line := range report.Problems() {
 		o.Log.Error("archive", "problem", line)
 	}
-	a := &Archive{dir: dir, journal: j, options: o, wake: make(chan struct{}, 1), done: make(chan struct{}), changed: make(chan struct{})}
+	a := &Archive{dir: dir, journal: j, options: o, done: make(chan struct{}), background: newBackground()}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.copier = newCopier(j, w, report.Partitions, o)
 	a.partitions = len(report.Partitions)
@@ -188,38 +184,6 @@ func (a *Archive) enqueue(ctx context.Context, c journal.Commit) error {
 
 func (a *Archive) full() bool {
 	return a.waiting >= a.options.Records || a.waiting > 0 && time.Since(a.behind) > a.options.Delay
-}
-
-// hurry has the writer begin now.
-func (a *Archive) hurry() {
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
-}
-
-// await waits until ready, which is called with the lock held, says yes or
-// gives an error.
-func (a *Archive) await(ctx context.Context, ready func() (bool, error)) error {
-	for {
-		a.mu.Lock()
-		done, err := ready()
-		closed, changed := a.closed, a.changed
-		a.mu.Unlock()
-		switch {
-		case done:
-			return nil
-		case err != nil:
-			return err
-		case closed:
-			return ErrClosed
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 // Position says what is on disk.
@@ -360,6 +324,5 @@ func (a *Archive) step(ctx context.Context, look bool) {
 	if a.copier.held() == 0 { // what waits now came after this step began
 		a.behind = began
 	}
-	close(a.changed)
-	a.changed = make(chan struct{})
+	a.attempted()
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"tallystick/events/journal"
@@ -56,16 +55,13 @@ type Heads struct {
 	file    *headsFile // loaded is closed when it has been read; then owned by the flusher, or by holders of mu
 	loaded  chan struct{}
 	loadErr error
-	wake    chan struct{} // holds one
 	stop    chan struct{}
 	done    chan struct{}
 
-	mu      sync.Mutex // guards all below and the file's index
-	logs    map[string]*headState
-	puts    int // since the last flush
-	failure error
-	changed chan struct{} // closed and replaced after each flush
-	closed  bool
+	background // its lock guards all below and the file's index
+	logs       map[string]*headState
+	puts       int // since the last flush
+	failure    error
 }
 
 // headState is what is known of one log's head.
@@ -85,8 +81,8 @@ func OpenHeads(ctx context.Context, j journal.Journal, path string, o Options) (
 		return nil, fmt.Errorf("archive: open the checkpoints: %w", err)
 	}
 	h := &Heads{
-		bucket: bucket, options: o.withDefaults(), loaded: make(chan struct{}), wake: make(chan struct{}, 1),
-		stop: make(chan struct{}), done: make(chan struct{}), logs: map[string]*headState{}, changed: make(chan struct{}),
+		bucket: bucket, options: o.withDefaults(), loaded: make(chan struct{}),
+		stop: make(chan struct{}), done: make(chan struct{}), logs: map[string]*headState{}, background: newBackground(),
 	}
 	if h.file, err = openHeadsFile(path); err != nil {
 		return nil, err
@@ -218,49 +214,16 @@ func (h *Heads) keep(ctx context.Context, log string, s *headState, head Head) e
 		s.last, s.inFile, s.inBucket = head, false, false
 		h.puts++
 	}
-	urgent := h.options.Strict || h.puts >= h.options.Records/2
-	h.mu.Unlock()
-	if urgent {
+	if h.options.Strict || h.puts >= h.options.Records/2 {
 		h.hurry()
 	}
+	h.mu.Unlock()
 	return h.await(ctx, func() (bool, error) {
 		if h.options.Strict {
 			return s.inFile && s.inBucket, cmp.Or(s.err, h.failure)
 		}
 		return h.puts < h.options.Records || h.failure != nil, nil
 	})
-}
-
-func (h *Heads) hurry() {
-	select {
-	case h.wake <- struct{}{}:
-	default:
-	}
-}
-
-// await waits until ready, called with the lock held, says yes or gives an
-// error.
-func (h *Heads) await(ctx context.Context, ready func() (bool, error)) error {
-	for {
-		h.mu.Lock()
-		done, err := ready()
-		closed, changed := h.closed, h.changed
-		h.mu.Unlock()
-		switch {
-		case done:
-			return nil
-		case err != nil:
-			return err
-		case closed:
-			return ErrClosed
-		}
-		h.hurry()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 // state returns what is known of a log, read from both places the first time.
@@ -313,6 +276,7 @@ func (h *Heads) Flush(ctx context.Context) error {
 	return h.await(ctx, func() (bool, error) {
 		for _, s := range h.logs {
 			if s.err == nil && (!s.inFile || !s.inBucket) {
+				h.hurry()
 				return false, h.failure
 			}
 		}
@@ -402,8 +366,7 @@ func (h *Heads) flush() {
 	}
 	h.failure = err
 	h.puts -= taken
-	close(h.changed)
-	h.changed = make(chan struct{})
+	h.attempted()
 }
 
 func (h *Heads) settled() bool {
