@@ -102,6 +102,9 @@ type Head struct {
 	Cmd      Cmd
 }
 
+// usualRecord is how many bytes most records take beside their command.
+const usualRecord = 768
+
 // EncodeCommit writes the records of one command, joined by LF: the bytes
 // that are stored, hashed and exported. id gives the id of the i-th record.
 func EncodeCommit(h Head, facts []Fact, id func(i int) string) ([]byte, error) {
@@ -119,7 +122,7 @@ func EncodeCommit(h Head, facts []Fact, id func(i int) string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode command %s: %w", h.Cmd.ID, err)
 	}
-	var out []byte
+	out := make([]byte, 0, len(whole)+len(facts)*usualRecord)
 	cmd := whole
 	for i := range facts {
 		if err := facts[i].Encode(); err != nil {

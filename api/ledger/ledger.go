@@ -365,9 +365,7 @@ func (l *Ledger) commit(e *entry, cmd rules.Command) (Answer, error) {
 	if unsigned != nil {
 		return Answer{}, unsigned
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
-	defer cancel()
-	return a, l.second(ctx, e, stored, checkpoint)
+	return a, l.second(e, stored, checkpoint)
 }
 
 // append stores an entry. The client may go away, but what was begun is
