@@ -79,6 +79,40 @@ func TestInvitations(t *testing.T) {
 	}
 }
 
+// Who is removed, or whose token is ended, does not come back by an invitation
+// that was open; nor does anybody whom they had invited.
+func TestInvitationsEndWithTheirHolder(t *testing.T) {
+	g := newGame(t)
+	add := func(body string) string {
+		return read[NewToken](t, g.ask("POST", g.path("/participants"), g.gm, body), 201).Token
+	}
+	invite := func(token, body string) string {
+		return read[NewInvitation](t, g.ask("POST", g.path("/invitations"), token, body), 201).Token
+	}
+	refused := func(token string) {
+		t.Helper()
+		problem(t, g.ask("POST", "/v1/invitations/accept", "", `{"token":"`+token+`"}`), "not-found", "")
+	}
+	add(`{"handle":"kim","role":"player"}`)
+	gm2 := add(`{"handle":"gm2","role":"gm"}`)
+	forKim, byGM2 := invite(g.gm, `{"handle":"kim","role":"player"}`), invite(gm2, `{"handle":"friend","role":"gm"}`)
+	for _, who := range []string{"kim", "gm2"} {
+		if r := g.ask("DELETE", g.path("/participants/"+who), g.gm, ""); r.StatusCode != 204 {
+			t.Fatalf("got %d %s", r.StatusCode, r.body)
+		}
+	}
+	add(`{"handle":"gm2","role":"gm"}`) // who comes back answers for no invitation of before
+	refused(forKim)
+	refused(byGM2)
+	forAnna := invite(g.gm, `{"handle":"anna","role":"player"}`)
+	if r := g.ask("DELETE", g.path("/participants/anna/token"), g.gm, ""); r.StatusCode != 204 {
+		t.Fatalf("got %d %s", r.StatusCode, r.body)
+	}
+	refused(forAnna)
+	// Another one is given out on purpose.
+	read[Accepted](t, g.ask("POST", "/v1/invitations/accept", "", `{"token":"`+invite(g.gm, `{"handle":"anna","role":"player"}`)+`"}`), 201)
+}
+
 // Of many who accept one invitation at once, one gets a token.
 func TestInvitationIsGoodOnce(t *testing.T) {
 	g := newGame(t)
@@ -344,25 +378,40 @@ func TestMaxCampaigns(t *testing.T) {
 	read[NewCampaign](t, create(first), 201)
 }
 
-// One replay at a time, a few that wait; one more is told to come back.
+// One replay at a time, a few that wait, and no more than a few of anybody's; one
+// more is told to come back.
 func TestReplaysWait(t *testing.T) {
 	g := newGame(t)
+	var tokens []string
+	for i := range (ReplaysWaiting + 1) / ReplaysPerToken {
+		body := fmt.Sprintf(`{"handle":"reader%d","role":"spectator"}`, i)
+		tokens = append(tokens, read[NewToken](t, g.ask("POST", g.path("/participants"), g.gm, body), 201).Token)
+	}
 	g.server.replays <- struct{}{} // one is under way
 	path := g.path("/sessions/" + g.session + "/replay")
+	refused := func(token string) {
+		t.Helper()
+		r := g.get(path, token)
+		problem(t, r, "too-many-requests", "")
+		if r.Header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+	}
 	var all sync.WaitGroup
-	for range ReplaysWaiting {
-		all.Go(func() { read[SessionReplay](t, g.get(path, g.anna), 200) })
+	waiting := int64(0)
+	for _, token := range tokens {
+		for range ReplaysPerToken {
+			all.Go(func() { read[SessionReplay](t, g.get(path, token), 200) })
+		}
+		for waiting += ReplaysPerToken; g.server.waiting.Load() < waiting; {
+			time.Sleep(time.Millisecond)
+		}
+		refused(token)
 	}
-	for g.server.waiting.Load() < ReplaysWaiting {
-		time.Sleep(time.Millisecond)
-	}
-	r := g.get(path, g.anna)
-	problem(t, r, "too-many-requests", "")
-	if r.Header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
-	}
+	refused(g.anna) // who has asked for nothing yet: all places are taken
 	<-g.server.replays
 	all.Wait()
+	read[SessionReplay](t, g.get(path, tokens[0]), 200)
 }
 
 // A token reads so many whole ledgers at a time.
@@ -396,22 +445,30 @@ func TestLookalikes(t *testing.T) {
 		return g.ask("POST", g.path("/commands"), g.gm, fmt.Sprintf(`{"type":"character.create","data":{"name":%q,"kind":"npc","creation":"free","sheet":{"strength":1}}}`, name), "Idempotency-Key", key())
 	}
 	before := g.size()
-	for _, name := range []string{"Bob", "bob", "ВОВ", "Bоb", "Ｂｏｂ", "B0b", "Bo\u200db"} {
+	for _, name := range []string{"Bob", "bob", "ВОВ", "Bоb", "Ｂｏｂ", "B0b", "Bo\u200db", "Bob\u3164", "B\u034fob", "ꓐob"} {
 		p := problem(t, create(name), "rejected", "body.data.name")
 		if p.Code != "looks_like" || !strings.Contains(p.Reason, "Bob") {
 			t.Errorf("%s: got %+v", name, p)
 		}
 	}
+	for _, name := range []string{"\u3164", "\u2800", "\u115f \u2800"} { // nothing but blanks for the eye
+		if p := problem(t, create(name), "rejected", "body.data.name"); p.Code != "invisible" {
+			t.Errorf("%q: got %+v", name, p)
+		}
+	}
 	if g.size() != before {
 		t.Error("something was stored")
 	}
-	for _, name := range []string{"Bob 2", "Zoë l'Éclair", "太郎", "مريم", "👩‍🚀", "a.b.*.>", "../x", "<b>"} {
+	read[CommandAnswer](t, create("Bill"), 200)
+	problem(t, create("BiIl"), "rejected", "body.data.name") // a capital I for an l
+	for _, name := range []string{"Bi1l 2", "Ella", "Elia", "ELLA 2", "ELIA 2", "Bob 2", "Zoë l'Éclair", "太郎", "مريم", "👩‍🚀", "a.b.*.>", "../x", "<b>"} {
 		read[CommandAnswer](t, create(name), 200)
 	}
 	add := func(body string) reply { return g.ask("POST", g.path("/participants"), g.gm, body) }
 	problem(t, add(`{"handle":"annа","role":"player"}`), "malformed", "body.handle")
 	problem(t, add(`{"handle":"kim","role":"player","name":"Аnna"}`), "rejected", "body.name")
 	problem(t, add(`{"handle":"g.rn","role":"player","name":"gm"}`), "rejected", "body.name")
+	problem(t, add(`{"handle":"kim","role":"player","name":"\u3164"}`), "rejected", "body.name")
 	read[NewToken](t, add(`{"handle":"kim","role":"player","name":"Kim"}`), 201)
 	problem(t, add(`{"handle":"lee","role":"player","name":"KIM"}`), "rejected", "body.name")
 }
