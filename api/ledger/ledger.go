@@ -77,6 +77,7 @@ type Config struct {
 	Recover map[string]int64
 	Log     *slog.Logger
 	Now     func() time.Time // wall clock; nil: time.Now
+	NewID   func() string    // of a record, a UUID; nil: UUIDv7
 	Budget  int              // records in memory; 0: DefaultBudget
 }
 
@@ -99,6 +100,9 @@ type Ledger struct {
 func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.NewID == nil {
+		cfg.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -161,7 +165,37 @@ func (l *Ledger) run(ctx context.Context, campaign string, cmd rules.Command, ex
 	if err := l.rotate(e); err != nil {
 		return Answer{}, err
 	}
-	return execute(ctx, e, cmd)
+	return l.current(e, func() (Answer, error) { return execute(ctx, e, cmd) })
+}
+
+// current gives a refusal only when it holds for the ledger as it is now: what
+// is stored is held against the store by its expected sequence, but a refusal
+// stores nothing, and another node may have gone on.
+func (l *Ledger) current(e *entry, decide func() (Answer, error)) (Answer, error) {
+	for range maxAttempts {
+		a, err := decide()
+		if !refusal(err) {
+			return a, err
+		}
+		decided := e.seq
+		if failed := l.catchUp(e); failed != nil {
+			return Answer{}, failed
+		}
+		if e.seq == decided {
+			return a, err
+		}
+	}
+	return Answer{}, fmt.Errorf("a refusal was overtaken %d times: %w", maxAttempts, journal.ErrConflict)
+}
+
+// refusal reports whether the rules said no.
+func refusal(err error) bool {
+	var (
+		invalid   *rules.Invalid
+		rejection *rules.Rejection
+		forbidden *rules.Forbidden
+	)
+	return errors.As(err, &rejection) || errors.As(err, &forbidden) || errors.As(err, &invalid)
 }
 
 // Create opens a campaign: the id becomes the campaign's, the command is
@@ -198,7 +232,8 @@ func (l *Ledger) Create(ctx context.Context, campaign string, d rules.CampaignCr
 	if err != nil {
 		return Answer{}, err
 	}
-	return l.execute(ctx, e, rules.Command{ID: campaign, By: d.GM, Type: "campaign.create", Data: data})
+	cmd := rules.Command{ID: campaign, By: d.GM, Type: "campaign.create", Data: data}
+	return l.current(e, func() (Answer, error) { return l.execute(ctx, e, cmd) })
 }
 
 func checkID(id string) error {
@@ -331,7 +366,7 @@ func (l *Ledger) commit(e *entry, cmd rules.Command) (Answer, error) {
 		return Answer{}, err
 	}
 	head := events.Head{Campaign: e.campaign, N: e.state.Next, At: l.stamp(e.state.LastAt), By: cmd.By, Cmd: cmd.Record()}
-	payload, err := events.EncodeCommit(head, facts, func(int) string { return uuid.Must(uuid.NewV7()).String() })
+	payload, err := events.EncodeCommit(head, facts, func(int) string { return l.cfg.NewID() })
 	if err != nil {
 		return Answer{}, err
 	}
