@@ -68,7 +68,8 @@ type Config struct {
 	Library rules.Library
 	Keys    Keys
 	Server  string // name of this server in the origin of checkpoints
-	// Committed is told of every commit of this process, after it is durable.
+	// Committed is told of every commit that this process has stored or found
+	// stored by another, after it is durable and before anybody is answered by it.
 	Committed func(journal.Commit)
 	Archive   *archive.Archive // the second copy; nil: none
 	Heads     *archive.Heads   // where the last checkpoints are kept; nil: nowhere
