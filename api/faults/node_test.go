@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -144,7 +145,7 @@ func (p *process) alive() {
 // do runs something in the process; false means that the process died over it.
 func (p *process) do(f func()) bool {
 	done := make(chan struct{})
-	p.node.s.background.Go(func() {
+	p.run(func() {
 		f()
 		p.alive()
 		close(done)
@@ -154,6 +155,20 @@ func (p *process) do(f func()) bool {
 	case <-p.dead:
 	}
 	return !p.isDead()
+}
+
+// run begins something in the process. A panic is a promise broken.
+func (p *process) run(f func()) {
+	p.node.s.background.Go(func() {
+		defer func() {
+			if broken := recover(); broken != nil {
+				p.node.s.fail("panic: %v\n%s", broken, debug.Stack())
+				p.kill()
+				p.node.start()
+			}
+		}()
+		f()
+	})
 }
 
 func (p *process) isDead() bool {

@@ -250,7 +250,7 @@ func (s *sim) ask(p *process, in *intent, cmd rules.Command, asker, try int) (a 
 	came := make(chan outcome, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	s.background.Go(func() {
+	p.run(func() {
 		select {
 		case p.gate(in.step.Campaign) <- struct{}{}:
 			defer func() { <-p.gate(in.step.Campaign) }()
