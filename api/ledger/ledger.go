@@ -91,8 +91,9 @@ type Ledger struct {
 
 	mu      sync.Mutex
 	open    map[string]*entry
-	red     map[string]error // campaigns whose ledger is not whole
-	records int              // in memory, over all open entries
+	red     map[string]error   // campaigns whose ledger is not whole
+	lost    map[string][]int64 // sealed records whose secret is not kept any more
+	records int                // in memory, over all open entries
 	closing bool
 	busy    sync.WaitGroup
 }
@@ -122,7 +123,7 @@ func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket of imports: %w", err)
 	}
-	return &Ledger{cfg: cfg, vault: vault, imports: imports, open: map[string]*entry{}, red: map[string]error{}}, nil
+	return &Ledger{cfg: cfg, vault: vault, imports: imports, open: map[string]*entry{}, red: map[string]error{}, lost: map[string][]int64{}}, nil
 }
 
 // Answer is what a command came to: its records as they are stored.
