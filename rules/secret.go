@@ -65,6 +65,15 @@ func (c *Campaign) Sealed(n int64) (Sealed, bool) {
 	return s, ok
 }
 
+// AllSealed are the secrets that nobody has opened, in their order.
+func (c *Campaign) AllSealed() []Sealed {
+	all := make([]Sealed, 0, len(c.sealed))
+	for _, n := range sortedKeys(c.sealed) {
+		all = append(all, c.sealed[n])
+	}
+	return all
+}
+
 func (c *Campaign) seal(s Sealed) {
 	s.N = c.Next
 	c.sealed = maps.Clone(c.sealed)

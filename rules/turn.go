@@ -208,7 +208,10 @@ func (t *Turn) finish() {
 	if !slices.Equal(order, s.draws) {
 		panic("rules: a throw went on after the next had begun")
 	}
-	s.roll.Session, s.roll.Call = t.c.Session.ID, s.call
+	s.roll.Call = s.call
+	if t.c.Session != nil { // a correction may bring checks about that fall due outside of one
+		s.roll.Session = t.c.Session.ID
+	}
 	for i, th := range s.throws {
 		th.close()
 		if i == 0 {

@@ -14,8 +14,8 @@ import (
 	"tallystick/rules"
 )
 
-// ImportedBucket is the bucket of checkpoints that came with campaigns of
-// another server.
+// ImportedBucket is the bucket of checkpoints that came with campaigns from
+// elsewhere.
 const ImportedBucket = "imported"
 
 // ErrForeign: the campaign was imported from another server, which alone can
@@ -79,7 +79,7 @@ func (l *Ledger) Import(ctx context.Context, b Bundle) (Imported, error) {
 	}
 	err = b.commits(func(payload []byte) error { return l.adopt(ctx, e, here, payload) })
 	out.GM, out.Records, out.Appended = e.state.Created.GM, e.state.Next, e.state.Next-here
-	if err != nil || own || b.Checkpoint == nil {
+	if err != nil || b.Checkpoint == nil {
 		return out, err
 	}
 	_, err = l.imports.Put(ctx, report.Campaign, b.Checkpoint)
@@ -184,6 +184,19 @@ func (l *Ledger) writable(e *entry) error {
 		err = ErrForeign
 	}
 	return err
+}
+
+// moved is how many of a campaign's records came from elsewhere.
+func (e *entry) moved(ctx context.Context) (int64, error) {
+	note, _, err := e.imports.Get(ctx, e.campaign)
+	if errors.Is(err, journal.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the checkpoint of an import: %w", err)
+	}
+	signed, err := merkle.Open(note, e.state.VKeys...)
+	return signed.Size, err
 }
 
 // brought is the checkpoint that came with an imported campaign, if it covers

@@ -68,7 +68,8 @@ type Config struct {
 	Library rules.Library
 	Keys    Keys
 	Server  string // name of this server in the origin of checkpoints
-	// Committed is told of every commit of this process, after it is durable.
+	// Committed is told of every commit that this process has stored or found
+	// stored by another, after it is durable and before anybody is answered by it.
 	Committed func(journal.Commit)
 	Archive   *archive.Archive // the second copy; nil: none
 	Heads     *archive.Heads   // where the last checkpoints are kept; nil: nowhere
@@ -77,6 +78,7 @@ type Config struct {
 	Recover map[string]int64
 	Log     *slog.Logger
 	Now     func() time.Time // wall clock; nil: time.Now
+	NewID   func() string    // of a record, a UUID; nil: UUIDv7
 	Budget  int              // records in memory; 0: DefaultBudget
 }
 
@@ -89,8 +91,9 @@ type Ledger struct {
 
 	mu      sync.Mutex
 	open    map[string]*entry
-	red     map[string]error // campaigns whose ledger is not whole
-	records int              // in memory, over all open entries
+	red     map[string]error   // campaigns whose ledger is not whole
+	lost    map[string][]int64 // sealed records whose secret is not kept any more
+	records int                // in memory, over all open entries
 	closing bool
 	busy    sync.WaitGroup
 }
@@ -99,6 +102,9 @@ type Ledger struct {
 func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.NewID == nil {
+		cfg.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -117,7 +123,7 @@ func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket of imports: %w", err)
 	}
-	return &Ledger{cfg: cfg, vault: vault, imports: imports, open: map[string]*entry{}, red: map[string]error{}}, nil
+	return &Ledger{cfg: cfg, vault: vault, imports: imports, open: map[string]*entry{}, red: map[string]error{}, lost: map[string][]int64{}}, nil
 }
 
 // Answer is what a command came to: its records as they are stored.
@@ -161,7 +167,37 @@ func (l *Ledger) run(ctx context.Context, campaign string, cmd rules.Command, ex
 	if err := l.rotate(e); err != nil {
 		return Answer{}, err
 	}
-	return execute(ctx, e, cmd)
+	return l.current(e, func() (Answer, error) { return execute(ctx, e, cmd) })
+}
+
+// current gives a refusal only when it holds for the ledger as it is now: what
+// is stored is held against the store by its expected sequence, but a refusal
+// stores nothing, and another node may have gone on.
+func (l *Ledger) current(e *entry, decide func() (Answer, error)) (Answer, error) {
+	for range maxAttempts {
+		a, err := decide()
+		if !refusal(err) {
+			return a, err
+		}
+		decided := e.seq
+		if failed := l.catchUp(e); failed != nil {
+			return Answer{}, failed
+		}
+		if e.seq == decided {
+			return a, err
+		}
+	}
+	return Answer{}, fmt.Errorf("a refusal was overtaken %d times: %w", maxAttempts, journal.ErrConflict)
+}
+
+// refusal reports whether the rules said no.
+func refusal(err error) bool {
+	var (
+		invalid   *rules.Invalid
+		rejection *rules.Rejection
+		forbidden *rules.Forbidden
+	)
+	return errors.As(err, &rejection) || errors.As(err, &forbidden) || errors.As(err, &invalid)
 }
 
 // Create opens a campaign: the id becomes the campaign's, the command is
@@ -198,7 +234,8 @@ func (l *Ledger) Create(ctx context.Context, campaign string, d rules.CampaignCr
 	if err != nil {
 		return Answer{}, err
 	}
-	return l.execute(ctx, e, rules.Command{ID: campaign, By: d.GM, Type: "campaign.create", Data: data})
+	cmd := rules.Command{ID: campaign, By: d.GM, Type: "campaign.create", Data: data}
+	return l.current(e, func() (Answer, error) { return l.execute(ctx, e, cmd) })
 }
 
 func checkID(id string) error {
@@ -331,7 +368,7 @@ func (l *Ledger) commit(e *entry, cmd rules.Command) (Answer, error) {
 		return Answer{}, err
 	}
 	head := events.Head{Campaign: e.campaign, N: e.state.Next, At: l.stamp(e.state.LastAt), By: cmd.By, Cmd: cmd.Record()}
-	payload, err := events.EncodeCommit(head, facts, func(int) string { return uuid.Must(uuid.NewV7()).String() })
+	payload, err := events.EncodeCommit(head, facts, func(int) string { return l.cfg.NewID() })
 	if err != nil {
 		return Answer{}, err
 	}

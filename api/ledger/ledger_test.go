@@ -266,6 +266,41 @@ func TestTwoNodes(t *testing.T) {
 	}
 }
 
+// What one node has stored the next one knows, also when it stores nothing
+// itself: a refusal, a head, a receipt and a secret are as of now, not as of when
+// the node last wrote.
+func TestOtherNodeIsCurrent(t *testing.T) {
+	j := journal.NewMemory(4)
+	one, fire := table(t, j)
+	two := open(t, j)
+	two.must("gm", "note.add", `{"text":"seen so far"}`)
+	one.must("gm", "participant.add", `{"handle":"bert","role":"player"}`)
+	two.must("bert", "note.add", `{"text":"I am known everywhere"}`)
+	one.must("gm", "session.close", `{}`)
+	one.must("gm", "session.open", `{"title":"two","kind":"table"}`)
+	secret, err := one.ExecuteSecret(t.Context(), campaign, command("gm", "roll", `{"expression":"1d6"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	two.must("gm", "roll.open", fmt.Sprintf(`{"roll":%d}`, secret.First))
+	one.must("gm", "session.close", `{}`)
+	if _, err := two.do(command("gm", "ember.stoke", fmt.Sprintf(`{"character":%q,"logs":1}`, fire))); !errors.As(err, new(*rules.Rejection)) {
+		t.Errorf("a roll outside a session, at the node that did not close it: %v", err)
+	}
+	size := one.must("gm", "note.add", `{"text":"the last word"}`).Last + 1
+	if got, err := two.Size(t.Context(), campaign); err != nil || got != size {
+		t.Errorf("the other node knows %d records of %d, %v", got, size, err)
+	}
+	size = one.must("gm", "note.add", `{"text":"and one more"}`).Last + 1
+	if _, err := two.Receipt(t.Context(), campaign, size-1, size); err != nil {
+		t.Errorf("a receipt for what the other node stored: %v", err)
+	}
+	size = one.must("gm", "note.add", `{"text":"and another"}`).Last + 1
+	if _, _, err := two.Consistency(t.Context(), campaign, size, 0); err != nil {
+		t.Errorf("a device that holds the newer head is told that the ledger went back: %v", err)
+	}
+}
+
 // An advance that takes many commits and is broken off in any of them is
 // completed by the next command, with the ticks it would have had.
 func TestAdvanceBrokenOff(t *testing.T) {

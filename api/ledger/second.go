@@ -9,6 +9,7 @@ import (
 	"tallystick/events/archive"
 	"tallystick/events/journal"
 	"tallystick/events/merkle"
+	"tallystick/rules"
 )
 
 // second hands a stored commit to the copy that the store's server never
@@ -99,21 +100,8 @@ func (e *entry) continues(head archive.Head) error {
 // kept, so that what is not whole is known before somebody plays. It goes on
 // behind the start and ends with ctx.
 func (l *Ledger) Inspect(ctx context.Context) error {
-	const page = 1_000
-	for after := ""; ; {
-		ids, err := l.cfg.Journal.Campaigns(ctx, after, page)
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			if err := l.inspect(ctx, id); err != nil {
-				return err
-			}
-			after = id
-		}
-		if len(ids) < page {
-			break
-		}
+	if err := l.every(ctx, func(id string) error { return l.inspect(ctx, id) }); err != nil {
+		return err
 	}
 	if l.cfg.Heads == nil {
 		return nil
@@ -131,10 +119,47 @@ func (l *Ledger) Inspect(ctx context.Context) error {
 	return nil
 }
 
-// inspect folds a campaign. Only that the store or the time is at an end stops
+// every calls each with the id of every campaign.
+func (l *Ledger) every(ctx context.Context, each func(campaign string) error) error {
+	const page = 1_000
+	for after := ""; ; {
+		ids, err := l.cfg.Journal.Campaigns(ctx, after, page)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if err := each(id); err != nil {
+				return err
+			}
+			after = id
+		}
+		if len(ids) < page {
+			return nil
+		}
+	}
+}
+
+// Participants calls each with everybody who takes part in a campaign. Campaigns
+// that are not whole are left out.
+func (l *Ledger) Participants(ctx context.Context, each func(campaign, handle string)) error {
+	return l.every(ctx, func(id string) error {
+		err := l.State(ctx, id, func(c *rules.Campaign) error {
+			for _, handle := range c.Participants() {
+				each(id, handle)
+			}
+			return nil
+		})
+		if errors.As(err, new(*RedError)) {
+			return nil
+		}
+		return err
+	})
+}
+
+// inspect folds a campaign and looks for its secrets. Only that the store or the time is at an end stops
 // the round; what is wrong with the campaign is in Red.
 func (l *Ledger) inspect(ctx context.Context, campaign string) error {
-	err := l.with(ctx, campaign, func(*entry) error { return nil })
+	err := l.with(ctx, campaign, func(e *entry) error { return l.secrets(ctx, e) })
 	if errors.Is(err, ErrUnknownCampaign) {
 		l.colour(campaign, &RedError{Campaign: campaign, Err: errors.New("all its records are missing: a signed checkpoint is kept, the ledger has none")})
 	}

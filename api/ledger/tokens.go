@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -227,6 +228,59 @@ func (t *Tokens) ends(ctx context.Context, token string, tell func(hash [32]byte
 	t.forget(hash)
 	tell(hash)
 	return t.bucket.Delete(ctx, tokenKey(hash))
+}
+
+// Damage looks at every token and names those of which only a part is kept: a
+// token and who holds it are noted in two places. participants hands over all that
+// there are; it is called only when a name is needed. A revocation that broke off
+// in the middle is found as well: giving a new token, or revoking, mends both.
+func (t *Tokens) Damage(ctx context.Context, participants func(each func(campaign, handle string)) error) ([]string, error) {
+	keys, err := t.bucket.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for _, key := range keys {
+		there[key] = true
+	}
+	var lines []string
+	orphans := map[string]bool{}
+	for _, key := range keys {
+		value, _, err := t.bucket.Get(ctx, key)
+		if errors.Is(err, journal.ErrNotFound) {
+			continue // it has just ended
+		}
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(key, "holder.") {
+			orphans[key] = !there["token."+string(value)]
+			continue
+		}
+		var id Identity
+		if !strings.HasPrefix(key, "token.") {
+			continue
+		}
+		if err := json.Unmarshal(value, &id); err != nil {
+			lines = append(lines, "a token cannot be read: "+err.Error())
+		} else if !there[holderKey(id.Campaign, id.Handle)] {
+			lines = append(lines, lostToken(id.Campaign, id.Handle))
+		}
+	}
+	maps.DeleteFunc(orphans, func(_ string, orphan bool) bool { return !orphan })
+	if len(orphans) == 0 {
+		return lines, nil
+	}
+	err = participants(func(campaign, handle string) {
+		if orphans[holderKey(campaign, handle)] {
+			lines = append(lines, lostToken(campaign, handle))
+		}
+	})
+	return lines, err
+}
+
+func lostToken(campaign, handle string) string {
+	return fmt.Sprintf("the token of %s in campaign %s is damaged: give a new one", handle, campaign)
 }
 
 // Holds reports whether a participant has a token in force.

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/go-json-experiment/json"
 
@@ -92,6 +93,65 @@ func (v *vault) get(ctx context.Context, key string) (k kept, ok bool, err error
 	return k, true, json.Unmarshal(plain, &k)
 }
 
+// secretOf finds what a record hides, by its seal or else by its command: either
+// copy does.
+func (l *Ledger) secretOf(ctx context.Context, e *entry, s rules.Sealed) (k kept, ok bool, err error) {
+	if k, ok, err = l.vault.get(ctx, sealKey(e.campaign, s.Seal)); ok && err == nil {
+		return k, true, nil
+	}
+	var id string
+	failed := e.read(ctx, l.cfg.Journal, s.N, func(_ int64, line []byte) bool {
+		if rec, err := events.Parse(line); err == nil {
+			id = rec.Cmd.ID
+		}
+		return false
+	})
+	if failed != nil {
+		return k, false, failed
+	}
+	if again, found, failed := l.vault.get(ctx, commandKey(e.campaign, id)); found && failed == nil && again.Seal == s.Seal {
+		return again, true, nil
+	}
+	return k, ok, err
+}
+
+// secrets looks for what a campaign's seals hide, and notes what is not kept any
+// more. What was sealed before the campaign was moved here lies elsewhere.
+func (l *Ledger) secrets(ctx context.Context, e *entry) error {
+	if l.writable(e) != nil {
+		return nil
+	}
+	moved, err := e.moved(ctx)
+	if err != nil {
+		return err
+	}
+	var lost []int64
+	for _, s := range e.state.AllSealed() {
+		if s.N < moved {
+			continue
+		}
+		if _, ok, err := l.secretOf(ctx, e, s); !ok || err != nil {
+			lost = append(lost, s.N)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.lost, e.campaign)
+	if len(lost) > 0 {
+		l.lost[e.campaign] = lost
+		l.cfg.Log.Error("secrets are lost", "campaign", e.campaign, "records", lost)
+	}
+	return nil
+}
+
+// Lost are the sealed records, by campaign, of which Inspect has found that what
+// they hide is not kept any more, or cannot be read.
+func (l *Ledger) Lost() map[string][]int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.lost)
+}
+
 func sealKey(campaign, seal string) string  { return "seal." + campaign + "." + seal }
 func commandKey(campaign, id string) string { return "command." + campaign + "." + id }
 
@@ -134,10 +194,13 @@ func (l *Ledger) executeHidden(ctx context.Context, e *entry, cmd rules.Command,
 		return Answer{}, err
 	}
 	earlier, found, err := l.vault.get(ctx, commandKey(e.campaign, cmd.ID))
+	was, known := e.state.Known(cmd.ID)
+	if sealed, open := e.state.Sealed(was.First); known && open && (!found || err != nil) {
+		earlier, found, err = l.vault.get(ctx, sealKey(e.campaign, sealed.Seal))
+	}
 	if err != nil {
 		return Answer{}, err
 	}
-	_, known := e.state.Known(cmd.ID)
 	same := found && earlier.By == cmd.By && rules.SameCommand(earlier.Command, asked(ready, shown))
 	switch {
 	case known && !same:
@@ -196,7 +259,7 @@ func (l *Ledger) Show(ctx context.Context, campaign, handle string, n int64) (hi
 		if !found || !sealed.VisibleTo(e.state.Viewer(handle)) {
 			return nil
 		}
-		k, kept, err := l.vault.get(ctx, sealKey(e.campaign, sealed.Seal))
+		k, kept, err := l.secretOf(ctx, e, sealed)
 		if err != nil || !kept {
 			return err
 		}
@@ -290,7 +353,7 @@ func (l *Ledger) hidden(ctx context.Context, e *entry, cmd rules.Command, n int6
 	if !ok {
 		return opening{}, rules.Reject("not_sealed", "", "record %d hides nothing that waits to be opened", n)
 	}
-	k, ok, err := l.vault.get(ctx, sealKey(e.campaign, sealed.Seal))
+	k, ok, err := l.secretOf(ctx, e, sealed)
 	if err != nil {
 		return opening{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -54,7 +55,9 @@ type node struct {
 	found    archive.Report           // by the archive, at the start
 	keeper   *doorkeeper              // of the port for bots; nil: there is none
 	damaged  atomic.Pointer[[]string] // what is wrong with the checkpoints' file, once it is read
+	unheld   atomic.Pointer[[]string] // tokens that are damaged, once they were looked at
 	ledger   *ledger.Ledger
+	tokens   *ledger.Tokens
 	server   *api.Server
 	listener net.Listener
 	stop     context.CancelFunc // ends the views' follower
@@ -128,8 +131,8 @@ func (n *node) openSecond(ctx context.Context, cfg nodeConfig) error {
 	return nil
 }
 
-// problems are what the second copy has found, and what keeps it from being
-// written.
+// problems are what the second copy and the inspection have found, and what keeps
+// the copy from being written.
 func (n *node) problems() []string {
 	lines := n.found.Problems()
 	if err := n.archive.Health().Err; err != nil {
@@ -138,8 +141,14 @@ func (n *node) problems() []string {
 	if err := n.heads.Health().Err; err != nil {
 		lines = append(lines, "the checkpoints are not kept: "+err.Error())
 	}
-	if damaged := n.damaged.Load(); damaged != nil {
-		lines = append(lines, *damaged...)
+	for _, found := range []*[]string{n.damaged.Load(), n.unheld.Load()} {
+		if found != nil {
+			lines = append(lines, *found...)
+		}
+	}
+	lost := n.ledger.Lost()
+	for _, campaign := range slices.Sorted(maps.Keys(lost)) {
+		lines = append(lines, fmt.Sprintf("campaign %s: what records %v hide is not kept any more, or cannot be read", campaign, lost[campaign]))
 	}
 	if n.keeper != nil {
 		lines = append(lines, n.keeper.problems()...)
@@ -161,6 +170,11 @@ func (n *node) inspect(ctx context.Context, cfg nodeConfig) {
 	}
 	n.damaged.Store(&lines)
 	err = n.ledger.Inspect(ctx)
+	unheld, failed := n.tokens.Damage(ctx, func(each func(string, string)) error { return n.ledger.Participants(ctx, each) })
+	if failed != nil && ctx.Err() == nil {
+		unheld = append(unheld, "the tokens cannot be looked at: "+failed.Error())
+	}
+	n.unheld.Store(&unheld)
 	if ctx.Err() != nil {
 		return
 	}
@@ -205,8 +219,7 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 	}
 	following, stop := context.WithCancel(context.Background())
 	n.stop = stop
-	tokens, err := ledger.NewTokens(following, n.journal, n.Admin)
-	if err != nil {
+	if n.tokens, err = ledger.NewTokens(following, n.journal, n.Admin); err != nil {
 		return err
 	}
 	hub := feed.NewHub(n.journal)
@@ -233,7 +246,7 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 		return err
 	}
 	n.server, err = api.New(api.Config{
-		Ledger: n.ledger, Hub: hub, Tokens: tokens, Library: library(), Journal: n.journal,
+		Ledger: n.ledger, Hub: hub, Tokens: n.tokens, Library: library(), Journal: n.journal,
 		Version: version(), Problems: n.problems, Log: cfg.Log, Rates: cfg.Rates, MaxCampaigns: cfg.MaxCampaigns,
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -104,16 +105,32 @@ func (b *kvBucket) Keys(ctx context.Context) ([]string, error) {
 	if err := b.journal.usable(ctx); err != nil {
 		return nil, err
 	}
-	keys, err := b.kv.Keys(ctx)
-	if errors.Is(err, jetstream.ErrNoKeysFound) {
-		return []string{}, nil
-	}
+	listing, err := b.kv.ListKeys(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("journal: keys of bucket %s: %w", b.kv.Bucket(), err)
 	}
-	slices.Sort(keys)
-	return keys, nil
+	defer listing.Stop()
+	keys := []string{}
+	stalled := time.NewTimer(listPause)
+	defer stalled.Stop()
+	for {
+		select {
+		case key, more := <-listing.Keys():
+			if !more {
+				slices.Sort(keys)
+				return keys, ctx.Err()
+			}
+			keys = append(keys, key)
+			stalled.Reset(listPause)
+		case <-stalled.C:
+			return nil, fmt.Errorf("%w: bucket %s: its keys cannot be listed to the end, %d came", ErrDamaged, b.kv.Bucket(), len(keys))
+		}
+	}
 }
+
+// listPause is how long the next key of a list may take: a store that counts a
+// message which it cannot read never comes to the end.
+const listPause = 5 * time.Second
 
 // meaning turns an error of the key-value store into one of ours.
 func (b *kvBucket) meaning(key string, err error) error {

@@ -8,19 +8,23 @@ import (
 )
 
 // Memory is a Journal without a disk, for tests: the same protocol, sequences,
-// conflicts and faults as the real one. A Memory that is closed is gone.
+// conflicts and faults as the real one.
 type Memory struct {
-	faults *Faults
+	*memory
+	faults    *Faults
+	closed    chan struct{}
+	followers sync.WaitGroup
+}
 
+// memory is what all that are connected to it share.
+type memory struct {
 	mu         sync.Mutex // guards all below
 	partitions []memoryPartition
 	campaigns  map[string][]Commit
-	buckets    map[string]*memoryBucket
+	buckets    map[string]*memoryValues
 	listeners  map[int]func(subject string, data []byte)
 	listenerID int
 	changed    chan struct{} // closed and replaced after every append
-	closed     chan struct{}
-	followers  sync.WaitGroup
 }
 
 type memoryPartition struct {
@@ -34,18 +38,23 @@ func NewMemory(partitions int) *Memory {
 	if err := checkPartitions(partitions); err != nil {
 		panic(err)
 	}
-	m := &Memory{
+	m := &memory{
 		partitions: make([]memoryPartition, partitions),
 		campaigns:  map[string][]Commit{},
-		buckets:    map[string]*memoryBucket{},
+		buckets:    map[string]*memoryValues{},
 		listeners:  map[int]func(string, []byte){},
 		changed:    make(chan struct{}),
-		closed:     make(chan struct{}),
 	}
 	for i := range m.partitions {
 		m.partitions[i].ids = map[string]uint64{}
 	}
-	return m
+	return &Memory{memory: m, closed: make(chan struct{})}
+}
+
+// Connect returns the same store as another process sees it: with faults of its
+// own, and closed on its own.
+func (m *Memory) Connect(faults *Faults) *Memory {
+	return &Memory{memory: m.memory, faults: faults, closed: make(chan struct{})}
 }
 
 // SetFaults puts faults in place, or takes them away with nil. It is called
@@ -354,7 +363,11 @@ func pageOf(ids []string, after string, limit int) []string {
 // memoryBucket is a Bucket without a disk.
 type memoryBucket struct {
 	journal *Memory
+	*memoryValues
+}
 
+// memoryValues is what all that opened a bucket share.
+type memoryValues struct {
 	mu       sync.Mutex // guards all below
 	revision uint64     // of the last change of any key
 	values   map[string]memoryValue
@@ -376,9 +389,9 @@ func (m *Memory) Bucket(ctx context.Context, name string) (Bucket, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.buckets[name] == nil {
-		m.buckets[name] = &memoryBucket{journal: m, values: map[string]memoryValue{}}
+		m.buckets[name] = &memoryValues{values: map[string]memoryValue{}}
 	}
-	return m.buckets[name], nil
+	return &memoryBucket{m, m.buckets[name]}, nil
 }
 
 // enter checks that the bucket can be used and takes its lock.

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"tallystick/api"
+)
+
+// Long forms of the checks below; docs/reliability.md has what they gave.
+var (
+	damageFlips = flag.Int("flips", 20, "bits that TestDamage flips, one at a time")
+	damageSeed  = flag.Uint64("damage-seed", 0, "seed of TestDamage; 0: another one every time")
+)
+
+// hall is a data folder with two campaigns in it, and what they said when all
+// was well.
+type hall struct {
+	clean, killed string // copies of the folder after a stop in order, and after kill -9
+	tables        []hallTable
+}
+
+type hallTable struct {
+	campaign, gm, anna string
+	told               string // everything the game master may read
+}
+
+// paths are what a hall's people read.
+var hallPaths = []string{"/ledger", "/characters", "/secrets", "/sessions", "/participants"}
+
+func newHall(t *testing.T) *hall {
+	t.Helper()
+	h := &hall{}
+	x := newEvening(t)
+	for _, system := range []string{"rpgamix", "fudge"} {
+		if system != "rpgamix" {
+			x.p.token = x.admin
+			x.campaign = x.p.newCampaign(system)
+			x.gm = x.p.token
+		}
+		var made api.NewToken
+		if err := x.p.call(t.Context(), http.MethodPost, "/v1/campaigns/"+x.campaign+"/participants", map[string]any{"handle": "bea", "role": "player"}, nil, &made); err != nil {
+			t.Fatal(err)
+		}
+		x.give("session.open", map[string]any{"title": "one", "kind": "table"})
+		for i := range 20 {
+			x.give("roll", map[string]any{"expression": "3d6", "purpose": fmt.Sprint("roll ", i)})
+		}
+		var sealed answer
+		body := map[string]any{"type": "roll", "data": map[string]any{"expression": "1d20"}, "visibility": "private"}
+		if err := x.p.call(t.Context(), http.MethodPost, "/v1/campaigns/"+x.campaign+"/commands", body, http.Header{"Idempotency-Key": {newKey()}}, &sealed); err != nil {
+			t.Fatal(err)
+		}
+		h.tables = append(h.tables, hallTable{campaign: x.campaign, gm: x.gm, anna: made.Token})
+	}
+	for i, table := range h.tables {
+		x.p.token = table.gm
+		for _, path := range hallPaths {
+			text, err := x.p.text(t.Context(), "/v1/campaigns/"+table.campaign+path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.tables[i].told += string(text)
+		}
+	}
+	time.Sleep(1200 * time.Millisecond) // archive and checkpoints run up to a second behind
+	x.p.kill()
+	h.killed = x.copy()
+	x.start()
+	x.stop()
+	h.clean = x.copy()
+	return h
+}
+
+// files lists a folder's files that are not empty.
+func files(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if info, err := d.Info(); err == nil && info.Size() > 0 {
+			all = append(all, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// kindOf sorts a file of a data folder.
+func kindOf(dir, path string) string {
+	rel, _ := filepath.Rel(dir, path)
+	parts := strings.Split(filepath.ToSlash(rel), "/")
+	name := parts[len(parts)-1]
+	switch {
+	case len(parts) == 1 || parts[0] == "archive":
+		return parts[0]
+	case strings.HasSuffix(name, ".blk"):
+		name = "block"
+	}
+	for _, p := range parts {
+		if strings.HasPrefix(p, "KV_") {
+			return "bucket " + strings.TrimPrefix(p, "KV_") + " " + name
+		}
+		if strings.HasPrefix(p, "LEDGER_") {
+			return "ledger " + name
+		}
+	}
+	return "store " + name
+}
+
+// aftermath is how a start on a damaged folder ended.
+type aftermath struct {
+	kind string // harmless, reported, silent
+	said string
+}
+
+// open starts a node on a folder, in this process, and compares what its people
+// read with what it was.
+func (h *hall) open(t *testing.T, dir string) aftermath {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	var log bytes.Buffer
+	cfg := nodeConfig{Dir: dir, Listen: "127.0.0.1:0", Server: "localhost", Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	n, err := startNode(ctx, cfg)
+	if err != nil {
+		return aftermath{"reported", "does not start: " + err.Error()}
+	}
+	defer func() {
+		n.ledger.Close()
+		n.stop()
+		errors.Join(n.heads.Close(), n.archive.Close(), n.journal.Close(), n.listener.Close())
+	}()
+	n.inspect(ctx, cfg) // it goes on behind the start; here it is waited for
+	ready := h.get(n, "/readyz", "")
+	said := fmt.Sprintf("readyz: %s; log: %s", ready.Body, &log)
+	var damaged []string
+	for i, table := range h.tables {
+		told := ""
+		for _, path := range hallPaths {
+			told += h.get(n, "/v1/campaigns/"+table.campaign+path, table.gm).Body.String()
+		}
+		me := h.get(n, "/v1/me", table.anna)
+		if told != table.told || me.Code != http.StatusOK {
+			damaged = append(damaged, table.campaign)
+			said += fmt.Sprintf("; campaign %d reads otherwise (a player: %d %s)", i, me.Code, me.Body)
+		}
+	}
+	switch {
+	case len(damaged) == 0 && ready.Code == http.StatusOK:
+		return aftermath{"harmless", said}
+	case ready.Code == http.StatusOK:
+		return aftermath{"silent", said}
+	}
+	return aftermath{"reported", said}
+}
+
+func (h *hall) get(n *node, path, token string) *httptest.ResponseRecorder {
+	req := httptest.NewRequest(http.MethodGet, path, nil)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	rec := httptest.NewRecorder()
+	n.server.Handler().ServeHTTP(rec, req)
+	return rec
+}
+
+// lay copies a folder to where it may be damaged.
+func lay(t *testing.T, from string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, dir)
+	return dir
+}
+
+// One bit flips at a random place of a random file: a message block, an index,
+// the archive, a checkpoint, a key, a bucket. After every one the server either
+// reads as it did, or says what is wrong; never does it read otherwise and call
+// itself ready. The whole set is -flips 1000.
+func TestDamage(t *testing.T) {
+	seed := *damageSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	h := newHall(t)
+	if v := h.open(t, lay(t, h.clean)); v.kind != "harmless" {
+		t.Fatalf("without any damage: %+v", v)
+	}
+	table := map[string]map[string]int{}
+	for range *damageFlips {
+		t.Run("flip", func(t *testing.T) {
+			dir := lay(t, []string{h.clean, h.killed}[random.IntN(2)])
+			all := files(t, dir)
+			path := all[random.IntN(len(all))]
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at, bit := random.IntN(len(text)), random.IntN(8)
+			text[at] ^= 1 << bit
+			info, err := os.Stat(path)
+			if err == nil {
+				err = os.WriteFile(path, text, info.Mode())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := h.open(t, dir)
+			kind := kindOf(dir, path)
+			if table[kind] == nil {
+				table[kind] = map[string]int{}
+			}
+			table[kind][v.kind]++
+			if v.kind == "silent" {
+				rel, _ := filepath.Rel(dir, path)
+				t.Errorf("bit %d of byte %d of %s: %s", bit, at, rel, v.said)
+			}
+		})
+	}
+	for _, kind := range slices.Sorted(maps.Keys(table)) {
+		b, _ := json.Marshal(table[kind], json.Deterministic(true))
+		t.Logf("%-32s %s", kind, b)
+	}
+}
