@@ -140,7 +140,7 @@ func TestScreenshots(t *testing.T) {
 	p.tap("Attack")
 	p.sees("Weapon")
 	shoot("attack")
-	p.tap("Brenna")
+	p.tap("Brenna of the Fens")
 	js[bool](p, `(document.querySelector('dialog form').requestSubmit(), true)`)
 	p.sees("Why this result?")
 	shoot("outcome")

@@ -25,18 +25,18 @@ export function Character({ store, argument: id }) {
 }
 
 /** A sheet as lists of names and values, whatever its rules call them. */
-function Sheet({ value, depth = 0 }) {
+function Sheet({ value }) {
   if (value === null || value === undefined || value === '') return html`<span class="quiet">—</span>`
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (typeof value !== 'object') return String(value)
   if (Array.isArray(value)) {
     if (!value.length) return html`<span class="quiet">none</span>`
-    return html`<ul class="plain-list">${value.map(v => html`<li><${Sheet} value=${v} depth=${depth + 1} /></li>`)}</ul>`
+    return html`<ul class="plain-list">${value.map(v => html`<li><${Sheet} value=${v} /></li>`)}</ul>`
   }
   const entries = Object.entries(value).filter(([, v]) => !(v && typeof v === 'object' && Object.keys(v).length === 0))
   if (!entries.length) return html`<span class="quiet">none</span>`
   const simple = entries.every(([, v]) => typeof v !== 'object')
-  return html`<dl class=${simple ? 'sheet simple' : 'sheet'}>${entries.map(([k, v]) => html`<div><dt>${depth === 0 || !simple ? label(k) : label(k)}</dt><dd><${Sheet} value=${v} depth=${depth + 1} /></dd></div>`)}</dl>`
+  return html`<dl class=${simple ? 'sheet simple' : 'sheet'}>${entries.map(([k, v]) => html`<div><dt>${label(k)}</dt><dd><${Sheet} value=${v} /></dd></div>`)}</dl>`
 }
 
 // ---------------------------------------------------------------- story

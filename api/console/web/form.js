@@ -98,6 +98,9 @@ function Field(props) {
   if (['owner', 'handle'].includes(name) && context.participants && !/1 to 32/.test(schema.description ?? '')) {
     return html`<${Choice} ...${props} options=${context.participants.filter(p => p.role !== 'spectator').map(p => [p.handle, p.name ? `${p.name} (${p.handle})` : p.handle])} />`
   }
+  if (name === 'shown_to' && context.participants) {
+    return html`<${People} people=${context.participants.filter(p => p.role !== 'gm')} value=${props.value ?? []} onChange=${props.onChange} legend=${label(name)} />`
+  }
   if (types(schema).length === 0) return html`<${Raw} ...${props} />`
   return html`<${Input} ...${props} />`
 }
@@ -162,6 +165,14 @@ function CharacterField(props) {
     ${all.length ? null : html`<p class="hint">There is nobody to choose yet: create a character first.</p>`}
     ${error ? html`<p class="error" id=${id + '-error'}>${error}</p>` : null}
   </fieldset>`
+}
+
+/** Some of those who take part. */
+export function People({ people, value, onChange, legend }) {
+  const toggle = handle => onChange(value.includes(handle) ? value.filter(h => h !== handle) : [...value, handle])
+  return html`<fieldset class="field chips"><legend>${legend}</legend>
+    ${people.map(p => html`<label class="chip"><input type="checkbox" checked=${value.includes(p.handle)} onChange=${() => toggle(p.handle)} /><span>${p.name || p.handle}</span></label>`)}
+    ${people.length ? null : html`<p class="hint">There is nobody to choose yet.</p>`}</fieldset>`
 }
 
 function Nested(props) {

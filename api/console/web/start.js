@@ -1,6 +1,6 @@
 // Before the table: signing in, starting a campaign, joining one.
 import { html, useState } from './html.js'
-import { admin, adopt, forget, identities, linkFor, signIn, tokenIn } from './auth.js'
+import { admin, identities, linkFor, signIn, signOut, tokenIn } from './auth.js'
 import { request, systemOf, systems } from './api.js'
 import { lasting } from './device.js'
 import { canSit, seatsOpen } from './seat.js'
@@ -21,17 +21,22 @@ export function Home({ wanted }) {
 }
 
 function MyTable({ identity }) {
-  const { value } = useLoaded(() => request('GET', `/v1/campaigns/${identity.campaign}`, { identity }), [identity.campaign])
+  const { value } = useLoaded(() => request('GET', `/v1/campaigns/${identity.campaign}`), [identity.campaign])
   return html`<li><a class="go" href=${`#/c/${identity.campaign}/table`}><strong>${value?.name ?? 'Campaign'}</strong> <span class="quiet">as ${identity.handle}${identity.role === 'gm' ? ', game master' : ''}</span></a></li>`
 }
 
 function AllTables() {
-  const { value, problem, again } = useLoaded(() => request('GET', '/v1/campaigns?limit=200', { identity: admin() }), [])
+  const [from, setFrom] = useState(0)
+  const [seen, setSeen] = useState([])
+  const { value, problem, again } = useLoaded(() => request('GET', `/v1/campaigns?from=${from}&limit=100`), [from])
+  const items = [...seen, ...value?.items ?? []]
+  const more = () => { setSeen(items); setFrom(value.next) }
   return html`<h2>Campaigns on this server</h2>
-    <p><a class="button" href="#/start">Start a campaign</a> <button type="button" class="plain" onClick=${() => { forget('server'); location.reload() }}>Sign the admin out</button></p>
+    <p class="actions"><a class="button" href="#/start">Start a campaign</a> <${Act} class="plain" work=${async () => { await signOut(); location.reload() }}>Sign the admin out<//></p>
     <${Trouble} problem=${problem} onRetry=${again} />
-    ${value && !value.items.length ? html`<p class="quiet">There is none yet.</p>` : null}
-    <ul class="rows">${value?.items.map(c => html`<li><a class="go" href=${`#/c/${c.id}/table`}><strong>${c.name ?? c.id}</strong> <span class="quiet">${c.problem ?? `${c.system}, begun ${wallDate(c.created_at)}`}</span></a></li>`)}</ul>`
+    ${value && !items.length ? html`<p class="quiet">There is none yet.</p>` : null}
+    <ul class="rows">${items.map(c => html`<li key=${c.id}><a class="go" href=${`#/c/${c.id}/table`}><strong>${c.name ?? c.id}</strong> <span class="quiet">${c.problem ?? `${c.system}, begun ${wallDate(c.created_at)}`}</span></a></li>`)}</ul>
+    ${value?.next ? html`<p><button type="button" onClick=${more}>More campaigns</button></p>` : null}`
 }
 
 function SignIn() {
@@ -66,11 +71,12 @@ export function Start() {
     const body = { name: name.trim(), system }
     if (Object.keys(options).length) body.options = options
     if (overrides !== 'shown') body.policy = { overrides }
-    const campaign = await request('POST', '/v1/campaigns', { identity: admin(), body, key })
-    adopt({ token: campaign.gm.token, admin: false, campaign: campaign.campaign, handle: campaign.gm.handle, role: 'gm' })
+    const campaign = await request('POST', '/v1/campaigns', { body, key })
+    await signIn(campaign.gm.token)
     return campaign
   }
   return html`<h1>Start a campaign</h1>
+    <p><a href="#/">Or open a campaign that is on this server</a></p>
     <${Trouble} problem=${problem} onRetry=${again} />
     <form class="stack" onSubmit=${e => e.preventDefault()}>
       <div class="field"><label for="name">Name</label><input id="name" maxlength="200" required autofocus value=${name} onInput=${e => setName(e.target.value)} /></div>
@@ -100,7 +106,7 @@ function Options({ system, values, onChange }) {
       return html`<div class="field"><label for=${id}>${label(o.name.replace(/^[^.]*\./, ''))}</label>
         ${o.values ? html`<select id=${id} aria-describedby=${id + '-d'} onChange=${e => set(o, e.target.value)}>${o.values.map(v => html`<option value=${v} selected=${v === (values[o.name] ?? o.default)}>${{ true: 'yes', false: 'no' }[v] ?? v.replace(/_/g, ' ')}${v === o.default ? ' (usual)' : ''}</option>`)}</select>`
           : html`<input id=${id} type="number" aria-describedby=${id + '-d'} min=${o.min ?? 0} max=${o.max} value=${values[o.name] ?? o.default} onInput=${e => set(o, e.target.value)} />`}
-        <p class="hint" id=${id + '-d'}>${o.doc} <span class="quiet">${o.rule}</span></p></div>`
+        <p class="hint" id=${id + '-d'}>${o.doc.replace(/\b(true|false):/g, (_, v) => ({ true: 'yes', false: 'no' })[v] + ':')} <span class="quiet">${o.rule}</span></p></div>`
     })}</details>`
 }
 
