@@ -178,8 +178,11 @@ function Outlook({ store, id, alive }) {
   if (problem) return html`<section class="card"><h2>What time will do</h2><p class="quiet">${problem.message}</p></section>`
   if (!value) return html`<${Waiting} what="the prognosis" />`
   const lines = [['Left alone', value.untreated, '--step4', false], ['Treated now', value.treated, '--step0', true]].filter(([, p]) => p)
+  const well = lines.every(([, p]) => p.curve[0]?.recovered === 1)
+  const title = html`<h2 id="outlook">What time will do</h2>`
+  if (well) return html`<section class="card" aria-labelledby="outlook">${title}<p class="quiet">Nothing: there is no wound that time would change.</p></section>`
   const changing = lines.some(([, p]) => p.death.probability > 0 || (p.recovery.probability > 0 && p.curve.length > 1))
-  return html`<section class="card" aria-labelledby="outlook"><h2 id="outlook">What time will do</h2>
+  return html`<section class="card" aria-labelledby="outlook">${title}
     ${lines.map(([name, p]) => html`<p><strong>${name}${name === 'Treated now' ? byWhom(store, p) : ''}:</strong> ${inWords(p)}</p>`)}
     ${value.refused ? html`<p class="quiet">No treatment to reckon with: ${value.refused.reason ?? value.refused.code}.</p>` : null}
     ${changing ? html`<${OutlookChart} lines=${lines} />` : null}

@@ -183,7 +183,7 @@ function BigRoll({ store, rec }) {
     <p class="purpose">${d.character ? store.name(d.character) + ' · ' : ''}${label(d.purpose || d.expression)}</p>
     <p class="total">${d.total}</p>
     <p><${Dice} draws=${ownDraws(d)} /></p>
-    <p class="big-words">${reckoning(d, ownDraws(d))}</p>
+    ${reckoning(d, ownDraws(d)) === String(d.total) ? null : html`<p class="big-words">${reckoning(d, ownDraws(d))}</p>`}
     ${(d.also ?? []).map(a => html`<p class="also">${a.character ? store.name(a.character) + ', ' : ''}${a.purpose}: ${reckoning(a)}</p>`)}
     ${rec.n === undefined ? null : html`<p><a href=${`#/c/${store.id}/roll/${rec.n}`}>Why this result?</a></p>`}
   </section>`

@@ -198,8 +198,8 @@ const stands = v => v ? `${v.alive ? '' : 'dead, '}${v.health.points} of ${v.hea
 /** A record by its number, for links to any moment. */
 export function RecordPage({ store, argument }) {
   const n = Number(argument)
-  const good = /^\d{1,15}$/.test(argument ?? '')
-  const { value: rec, problem, again } = useLoaded(async () => good ? (await store.api.get(`/events?from=${n}&limit=1`)).items[0] ?? null : null, [store.id, n])
+  const there = /^\d{1,15}$/.test(argument ?? '') && n < store.next
+  const { value: rec, problem, again } = useLoaded(async () => there ? (await store.api.get(`/events?from=${n}&limit=1`)).items[0] : null, [store.id, n, there])
   const [doing, setDoing] = useState(null)
   if (problem) return html`<h1>Record ${argument}</h1><${Trouble} problem=${problem} onRetry=${again} />`
   if (rec === null) return html`<h1>No such record</h1><p>The ledger of this campaign has ${count(store.next, 'record')}, from 0 on. <a href=${`#/c/${store.id}/table`}>Back to the table</a></p>`

@@ -60,7 +60,9 @@ export function Dialog({ title, onClose, children, wide }) {
     const dialog = ref.current
     dialog.showModal()
     // The first field is what one came for; on a phone its keyboard would hide the rest.
-    if (!matchMedia('(pointer: coarse)').matches) dialog.querySelector('form input, form select, form textarea')?.focus()
+    const first = dialog.querySelector('form input, form select, form textarea')
+    const chosen = first?.type === 'radio' ? dialog.querySelector(`form [name="${first.name}"]:checked`) : null
+    if (!matchMedia('(pointer: coarse)').matches) (chosen ?? first)?.focus()
     return () => dialog.close()
   }, [])
   return html`<dialog ref=${ref} class=${wide ? 'wide' : ''} aria-labelledby="dialog-title" onCancel=${e => { e.preventDefault(); onClose() }}

@@ -106,6 +106,9 @@ export function tell(rec, name, eyes) {
   return { kind: 'other', text: `${who ? who + ': ' : ''}${label(rec.type.replace(/^[a-z]+\.(?=.*\.)/, ''))}${first.length ? ' — ' + first.map(([k, v]) => `${v === false ? 'not ' : ''}${label(k).toLowerCase()}${typeof v === 'boolean' ? '' : ' ' + v}`).join(', ') : ''}` }
 }
 
+/** "1 day passes", "3 hours pass" */
+const passing = ({ from, to }, one, several) => { const text = duration(to - from); return `${text} ${/^(1|no) \w+$/.test(text) ? one : several}` }
+
 const roll = (d, rec, name) => ({ kind: 'roll', roll: true, text: rollSentence(d, name) + (d.source === 'physical' ? ' (typed in)' : '') })
 
 const TELLERS = {
@@ -115,7 +118,7 @@ const TELLERS = {
   'participant.left': d => ({ kind: 'table', text: `${d.handle} leaves the table` }),
   'session.opened': d => ({ kind: 'table', text: `Session opens: ${d.title}` }),
   'session.closed': d => ({ kind: 'table', text: `Session closes: ${count(d.rolls, 'roll')}, ${d.typed_in} typed in` + (d.unopened ? `, ${count(d.unopened, 'secret')} never opened` : '') + (d.voided ? `, ${d.voided} taken back` : '') + (d.passed ? `, ${count(d.passed, 'witness', 'witnesses')} passed over` : '') }),
-  'seat.taken': d => ({ kind: 'table', muted: true, text: `${d.principal === 'system' ? 'The clock' : d.principal} has a seat${d.c0 === '-' ? '' : ', with a device of their own'}` }),
+  'seat.taken': d => ({ kind: 'table', muted: true, text: `${{ system: 'The clock', 'gm-secret': 'The game master' }[d.principal] ?? d.principal} has a seat${d.secret || d.principal === 'gm-secret' ? ' for secret rolls' : ''}${d.c0 === '-' ? '' : ', with a device of their own'}` }),
   'seating.closed': d => ({ kind: 'table', muted: true, text: `The seats are closed${d.ask.length ? `: ${count(d.ask.length, 'device')} asked for a secret` : ''}` }),
   'seat.revealed': d => ({ kind: 'table', muted: true, text: `The device of ${d.lane} gives its secret` }),
   'seating.sealed': d => ({ kind: 'table', muted: true, text: d.missing.length ? `The seats are sealed without ${d.missing.join(', ')}` : 'The seats are sealed: the dice of the evening are fixed' }),
@@ -148,8 +151,8 @@ const TELLERS = {
   'tick.processed': (d, who, stands) => ({ kind: d.change < 0 ? 'harm' : d.change > 0 ? 'heal' : 'time', muted: d.change === 0, text: `${who}, check of the ${d.kind}: ${d.change < 0 ? `loses ${count(-d.change, 'point')}` : d.change > 0 ? `wins back ${count(d.change, 'point')}` : 'no change'}${stands}` }),
   'condition.gained': (d, who) => ({ kind: 'harm', text: `${who} is ${d.condition}` }),
   'condition.ended': (d, who) => ({ kind: 'heal', text: `${who} is no longer ${d.condition}` }),
-  'clock.advancing': d => ({ kind: 'time', text: `${capital(duration(d.to - d.from))} begin to pass` }),
-  'clock.advanced': d => ({ kind: 'time', text: `${capital(duration(d.to - d.from))} ${d.to - d.from === 1 ? 'passes' : 'pass'}: ${count(d.ticks, 'check')} on the way${d.stopped ? '. Stopped: ' + d.stopped : ''}` }),
+  'clock.advancing': d => ({ kind: 'time', text: `${capital(passing(d, 'begins', 'begin'))} to pass` }),
+  'clock.advanced': d => ({ kind: 'time', text: `${capital(passing(d, 'passes', 'pass'))}: ${count(d.ticks, 'check')} on the way${d.stopped ? '. Stopped: ' + d.stopped : ''}` }),
   'note.added': (d, who, s, rec) => ({ kind: 'table', text: `${rec.by} notes: ${d.text}` }),
   'dispute.opened': (d, who, s, rec) => ({ kind: 'table', text: `${rec.by} disputes record ${d.roll}: ${d.question}` }),
   'dispute.ruled': d => ({ kind: 'table', text: `The dispute is ruled ${d.ruling}: ${d.reason}` }),
