@@ -1,9 +1,15 @@
 package browser
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // What was typed into a form is there again after the page was loaded anew, or
@@ -262,5 +268,57 @@ for (let k = 0; k < 400 && failed < 2; k++) await new Promise(r => setTimeout(r,
 expect(failed === 2, 'what failed was tried ' + failed + ' times')`) {
 		t.Error(wrong)
 	}
+	p.whole()
+}
+
+// The Enter key sends the forms of the pages, and Escape closes a window even
+// when the browser does it without asking.
+func TestEnterAndEscape(t *testing.T) {
+	s := serve(t)
+	g := s.campaign("rpgamix")
+	p := open(t)
+	p.visit(s.url + "/")
+	enter := func(label string) {
+		t.Helper()
+		p.until("the field "+label, `(f => f && (f.focus(), document.activeElement === f))(window.fieldOf(`+quoted(label)+`))`)
+		p.do("press Enter", chromedp.KeyEvent(kb.Enter))
+	}
+	p.fill("Link or token", g.GM)
+	enter("Link or token")
+	p.sees("Welcome to Night watch")
+	p.turn(g, "people")
+	p.fill("Handle", "kim")
+	enter("Name")
+	p.sees("Link for kim")
+	p.tap("Close")
+	p.turn(g, "table")
+	for range 2 {
+		p.tap("Wound")
+		p.sees("Cause")
+		js[bool](p, `(document.querySelector('dialog').close(), true)`)
+		p.until("no window", `!document.querySelector('dialog')`)
+	}
+	p.whole()
+}
+
+// A server that is too busy to answer has signed nobody out: the page waits and
+// comes when there is an answer.
+func TestBusyServerSignsNobodyOut(t *testing.T) {
+	s := serve(t)
+	g := s.campaign("rpgamix")
+	p := open(t)
+	p.enter(g, g.GM)
+	p.visit("about:blank")
+	p.do("let the server be busy", chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `
+const real = window.fetch
+let left = 2
+window.fetch = (path, ...rest) => /\/characters\?/.test(path) && left-- > 0 ? Promise.resolve(new Response('{"type":"/problems/too-many-requests","detail":"too many requests"}', { status: 429 })) : real(path, ...rest)`})
+		return err
+	}))
+	p.visit(g.url + "/#/c/" + g.ID + "/table")
+	p.sees("Too many requests")
+	p.sees("What happened")
+	p.sees("live")
 	p.whole()
 }

@@ -84,6 +84,11 @@ func TestSecretsAreTold(t *testing.T) {
 	gm.submit("Open a secret roll")
 	gm.tap("Done")
 	tom.sees("is opened: What the oracle whispers")
+	tom.tapRow("is opened: What the oracle whispers")
+	tom.tap("Check this record on this device")
+	tom.sees("What was shown is what was sealed in record")
+	tom.sees("as the ledger says")
+	tom.sees("Everything fits")
 	for _, p := range []*page{gm, mara, tom} {
 		p.whole()
 	}

@@ -50,7 +50,7 @@ function Invite({ store, onMade }) {
       <div class="field"><label for="person">Name <span class="quiet">optional</span></label><input id="person" maxlength="200" autocomplete="off" value=${name} onInput=${e => setName(e.target.value)} /></div>
       <div class="field"><label for="role">Takes part as</label><select id="role" value=${role} onChange=${e => setRole(e.target.value)}>
         <option value="player">player</option><option value="spectator">spectator, looks on</option><option value="gm">game master</option></select></div>
-      <div class="actions"><${Act} class="main" work=${make} onDone=${onMade}>Make the link<//></div>
+      <div class="actions"><${Act} submit class="main" work=${make} onDone=${onMade}>Make the link<//></div>
     </form></section>`
 }
 

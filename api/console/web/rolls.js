@@ -179,7 +179,7 @@ function WhatIf({ store, n, roll, open }) {
     <form onSubmit=${e => e.preventDefault()}><div class="entry"><div class="field"><label for="wi-label">A modifier for</label><input id="wi-label" maxlength="200" value=${name} onInput=${e => setName(e.target.value)} /></div>
       <div class="field"><label for="wi-value">of</label><input id="wi-value" type="number" min="-100" max="100" value=${value} onInput=${e => setValue(e.target.value)} /></div><span></span></div>
     <div class="field"><label for="wi-faces">Other dice <span class="quiet">optional</span></label><input id="wi-faces" inputmode="numeric" autocomplete="off" placeholder=${roll.draws.map(([, f]) => f).slice(0, 4).join(' ')} value=${faces} onInput=${e => setFaces(e.target.value)} /></div>
-    <div class="actions"><${Act} class="main" work=${ask} onDone=${setResult}>Show both lines<//></div></form>
+    <div class="actions"><${Act} submit class="main" work=${ask} onDone=${setResult}>Show both lines<//></div></form>
     ${result ? html`<${TwoLines} store=${store} result=${result} />` : null}</details>`
 }
 

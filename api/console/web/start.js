@@ -50,7 +50,7 @@ function SignIn() {
     <p>Players: scan the code or open the link that your game master shows you. Whoever runs the server: paste the admin token, which stands in the file <code>admin.token</code>.</p>
     <form onSubmit=${e => e.preventDefault()}><div class="field"><label for="token">Link or token</label>
       <input id="token" type="password" autocomplete="off" value=${text} onInput=${e => setText(e.target.value)} /></div>
-      <${Act} class="main" work=${go}>Sign in<//></form></section>`
+      <${Act} submit class="main" work=${go}>Sign in<//></form></section>`
 }
 
 /** One form makes a campaign. */
@@ -86,7 +86,7 @@ export function Start() {
       <div class="field"><label for="overrides">May the game master override a roll?</label>
         <select id="overrides" aria-describedby="overrides-hint" onChange=${e => setOverrides(e.target.value)}>${OVERRIDES.map(([v, text]) => html`<option value=${v} selected=${v === overrides}>${text}</option>`)}</select>
         <p class="hint" id="overrides-hint">The dice stay what they are; the ruling stands beside them. This is fixed for ever.</p></div>
-      <div class="actions"><${Act} class="main" work=${create} onDone=${setMade}>Start the campaign<//></div>
+      <div class="actions"><${Act} submit class="main" work=${create} onDone=${setMade}>Start the campaign<//></div>
     </form>`
 }
 
@@ -131,6 +131,15 @@ export function Join({ store }) {
     <p class="lead">You are <strong>${me.handle}</strong>, ${me.role === 'gm' ? 'the game master' : me.role}.${characters.length ? ` You play ${characters.map(c => c.name).join(' and ')}.` : ''}</p>
     ${me.role === 'spectator' ? null : html`<section class="card"><h2>What this device does for you</h2>
       <p>It keeps secrets of its own and mixes them into the dice. Then nobody can foresee your rolls, and nobody can choose the dice of the table alone, the host included. Everything this device does for that it does by itself.</p>
+      <p>${seatWords(store, sits)}</p>
       ${lasting ? null : html`<p class="notice">This browser window keeps nothing: when you close it, the device's secrets are gone and you take another seat.</p>`}</section>`}
     <div class="actions"><${Act} class="main large" work=${seat}>${sits ? 'Join and take my seat' : 'Join the table'}<//></div>`
+}
+
+/** Whether this device has its seat already, or when it gets one. */
+function seatWords(store, sits) {
+  if (store.device) return 'It has its seat in this session.'
+  if (sits) return 'The seats are open: it takes yours now.'
+  if (canSit(store)) return 'The dice of this session are fixed already. It can still take part until your first roll: see the table.'
+  return store.session ? 'The dice of this session are fixed without it. It takes your seat in the next one.' : 'It takes your seat when a session opens.'
 }

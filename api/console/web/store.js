@@ -74,10 +74,11 @@ export class Store {
     try {
       await this.load()
     } catch (error) {
+      const refused = error instanceof Problem && [401, 403, 404].includes(error.status)
       this.problem = error
-      this.connection = error instanceof Problem ? 'refused' : 'lost'
+      this.connection = refused ? 'refused' : 'lost'
       this.changed()
-      if (!(error instanceof Problem) && !this.ended) this.later('start', () => this.start(), 2000)
+      if (!refused && !this.ended) this.later('start', () => this.start(), 2000)
       return
     }
     this.next = Math.max(0, this.campaign.as_of + 1 - BACKLOG)

@@ -175,6 +175,7 @@ export function RecordDialog({ store, rec, onClose }) {
     <p class="big-words">${store.tell(rec).text}</p>
     <dl class="facts"><dt>By</dt><dd>${rec.by}</dd><dt>Game time</dt><dd>${gameTime(rec.clock)}</dd><dt>At</dt><dd>${wallDate(rec.at)}</dd></dl>
     ${roll ? html`<p><a class="button main" href=${`#/c/${store.id}/roll/${rec.n}`}>Why this result?</a></p>` : null}
+    ${roll ? null : html`<p><a href=${`#/c/${store.id}/record/${rec.n}`}>Check this record on this device</a></p>`}
     ${rec.data?.character && store.characters.has(rec.data.character) ? html`<p><a href=${`#/c/${store.id}/character/${rec.data.character}`}>To ${store.name(rec.data.character)}</a></p>` : null}
     ${rec.type === 'roll.sealed' ? html`<${Sealed} store=${store} rec=${rec} />` : null}
     <${Deeds} store=${store} rec=${rec} onDo=${setDoing} />

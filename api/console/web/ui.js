@@ -47,15 +47,16 @@ export function useOnce(work, onDone) {
 export const Progress = ({ wait, problem }) => html`<${Trouble} problem=${problem} />${wait ? html`<p class="notice" role="status">${wait}</p>` : null}`
 
 /** A button whose work takes a while: it works once at a time, and says what it waits for and what went wrong. */
-export function Act({ work, class: kind = '', children, disabled, onDone, label }) {
+export function Act({ work, class: kind = '', children, disabled, onDone, label, submit }) {
   const { busy, wait, problem, run } = useOnce(work, onDone)
-  return html`<button type="button" class=${kind} disabled=${disabled} aria-busy=${busy} aria-label=${label} onClick=${run}>${children}</button>
+  // As the button of a form it is what the Enter key presses.
+  return html`<button type=${submit ? 'submit' : 'button'} class=${kind} disabled=${disabled} aria-busy=${busy} aria-label=${label} onClick=${e => { e.preventDefault(); run() }}>${children}</button>
     <${Progress} wait=${wait} problem=${problem} />`
 }
 
 /** A window above the page. The browser keeps the focus in it, and gives it back. */
 export function Dialog({ title, onClose, children, wide }) {
-  const ref = useRef(null)
+  const ref = useRef(null), pressed = useRef(null), gone = useRef(false)
   useLayoutEffect(() => {
     const dialog = ref.current
     dialog.showModal()
@@ -63,10 +64,12 @@ export function Dialog({ title, onClose, children, wide }) {
     const first = dialog.querySelector('form input, form select, form textarea')
     const chosen = first?.type === 'radio' ? dialog.querySelector(`form [name="${first.name}"]:checked`) : null
     if (!matchMedia('(pointer: coarse)').matches) (chosen ?? first)?.focus()
-    return () => dialog.close()
+    return () => { gone.current = true; dialog.close() }
   }, [])
-  return html`<dialog ref=${ref} class=${wide ? 'wide' : ''} aria-labelledby="dialog-title" onCancel=${e => { e.preventDefault(); onClose() }}
-      onClick=${e => { if (e.target === ref.current) onClose() }}>
+  // A browser closes a window that does not heed the Escape key by itself. A press that began in the window and ended
+  // beside it marks text, and closes nothing.
+  return html`<dialog ref=${ref} class=${wide ? 'wide' : ''} aria-labelledby="dialog-title" onCancel=${e => { e.preventDefault(); onClose() }} onClose=${() => { if (!gone.current) onClose() }}
+      onPointerDown=${e => { pressed.current = e.target }} onClick=${e => { if (e.target === ref.current && pressed.current === ref.current) onClose() }}>
     <div class="dialog">
       <header><h2 id="dialog-title">${title}</h2><button type="button" class="plain close" aria-label="Close" onClick=${onClose}>✕</button></header>
       ${children}
