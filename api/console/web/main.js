@@ -140,7 +140,7 @@ function Campaign({ campaign, page, argument, options }) {
     </header>
     <${Alarm} store=${store} />
     ${store.notice ? html`<div class="notice" role="alert"><p>${store.notice}</p><button type="button" onClick=${() => { store.notice = ''; store.changed() }}>Understood</button></div>` : null}
-    ${store.connection === 'lost' && store.problem ? html`<div class="notice" role="status"><p>${store.problem.message} ${store.problem.way}</p></div>` : null}
+    ${store.connection === 'lost' && store.problem ? html`<div class="notice" role="status"><p>${store.problem.message} ${store.problem.way ?? ''}</p></div>` : null}
     ${store.waiting.length ? html`<div class="notice" role="status"><p>${store.waiting.length === 1 ? 'One thing' : store.waiting.length + ' things'} you did before the page closed ${store.waiting.length === 1 ? 'is' : 'are'} being sent again, once.</p></div>` : null}
     ${store.connection === 'refused' ? html`<main class="page"><${Trouble} problem=${store.problem} /><p><button type="button" onClick=${leave}>Sign in again</button></p></main>`
       : store.campaign && store.system ? html`<${Page} name=${known} key=${known + (argument ?? '')} store=${store} argument=${argument} options=${options} />`
@@ -150,7 +150,7 @@ function Campaign({ campaign, page, argument, options }) {
 
 /** Whether what one sees is what happens now. */
 function Connection({ store }) {
-  const words = { loading: 'connecting', live: 'live', lost: 'connection lost, trying again', refused: 'signed out' }
+  const words = { loading: 'connecting', live: 'live', lost: 'connection lost', refused: 'signed out' }
   return html`<span class=${'connection ' + store.connection} role="status">${words[store.connection]}</span>`
 }
 
@@ -170,7 +170,7 @@ function Alarm({ store }) {
     <p>Tell your table now, and compare with what the others have. Keep both texts below: they are signed by the server, and they are the proof.</p>
     <button type="button" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? 'Hide' : 'Show'} the two checkpoints</button>
     ${open ? html`<div class="pair"><div><h3>Kept by this device</h3><pre tabindex="0">${kept}</pre></div><div><h3>Shown by the server, ${at.slice(0, 16).replace('T', ' ')} UTC</h3><pre tabindex="0">${shown}</pre></div></div>
-      <p><button type="button" onClick=${() => forgetSeen(store.id).then(() => store.seen())}>Forget what this device saw, and trust the server from now on</button></p>` : null}
+      <p><button type="button" onClick=${() => forgetSeen(store.id).then(() => location.reload())}>Forget what this device saw, and trust the server from now on</button></p>` : null}
   </section>`
 }
 

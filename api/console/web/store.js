@@ -107,7 +107,16 @@ export class Store {
         this.problem = null
         this.changed()
       },
-      state: (state, problem) => { lost ||= state === 'lost'; this.connection = state; this.problem = problem ?? null; this.changed() }
+      state: (state, problem) => {
+        lost ||= state === 'lost'
+        this.connection = state
+        this.problem = problem ?? null
+        if (problem?.status === 400) { // it does not know where this page has read to
+          this.problem = new Error('The server does not have all records that this page has read. Load the page anew to see what it has.')
+          this.later('seen', () => this.seen(), 0)
+        }
+        this.changed()
+      }
     })
   }
 
