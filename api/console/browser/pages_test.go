@@ -233,3 +233,50 @@ func TestScreenshots(t *testing.T) {
 	shoot("dead")
 	p.whole()
 }
+
+// The two pictures of the README, docs/table.png and docs/phone.png, before they
+// are made small (900 pixels wide at most, 128 colours).
+func TestPicturesOfTheReadme(t *testing.T) {
+	dir := os.Getenv("TALLYSTICK_SCREENSHOTS")
+	if dir == "" {
+		t.Skip("TALLYSTICK_SCREENSHOTS names no folder to put photographs into")
+	}
+	s := serve(t)
+	g := &night{table: s.campaign("rpgamix")}
+	g.give("session.open", map[string]any{"title": "The first night", "kind": "table"})
+	for _, handle := range []string{"mara", "tom"} {
+		g.player(handle)
+	}
+	g.brenna = g.character("Brenna of the Fens", "mara")
+	gorm := g.character("Gorm", "tom")
+	ogre := g.character("The ogre at the ford", "")
+	weland := g.character("Old Weland", "")
+	g.give("roll", map[string]any{"expression": "3d6kh2+1", "purpose": "how the weather turns"})
+	g.give("wound.inflict", map[string]any{"character": ogre, "points": 12, "cause": "Gorm's blow"})
+	g.give("wound.inflict", map[string]any{"character": g.brenna, "points": 10, "cause": "a fall from the wall"})
+	g.give("wound.inflict", map[string]any{"character": gorm, "points": 5, "cause": "falling stones"})
+	g.give("clock.advance", map[string]any{"by": "3h"})
+	g.give("wound.treat", map[string]any{"character": g.brenna, "by": weland, "stat": "int", "skill": "First Aid", "difficulty": 5}, 9)
+	g.give("clock.advance", map[string]any{"by": "2d"})
+	p := open(t)
+	p.enter(g.table, g.GM)
+	p.sees("Old Weland")
+	g.give("check", map[string]any{"character": g.brenna, "stat": "dex", "skill": "Dodge", "difficulty": 6, "purpose": "cross the ice"})
+	p.sees("cross the ice")
+	for _, view := range []struct {
+		name, page    string
+		dark          bool
+		width, height int64
+	}{{"readme-table", "table", false, 1180, 900}, {"readme-phone", "character/" + g.brenna, true, 360, 900}} {
+		p.turn(g.table, view.page)
+		p.look(view.dark, view.width, view.height)
+		p.settled()
+		png, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, view.name+".png"), png, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
