@@ -134,7 +134,7 @@ func TestSecretRoll(t *testing.T) {
 	gm.fill("Purpose", "whether the guard sleeps")
 	gm.fill("Who sees it", "private")
 	gm.submit("Roll dice")
-	gm.sees("Nobody else sees this")
+	gm.sees("For you only")
 	gm.sees("whether the guard sleeps")
 	gm.tap("Done")
 	player.sees("rolls in secret")
@@ -268,8 +268,37 @@ func TestRollbackAndFork(t *testing.T) {
 			}
 			p.tap("Show the two checkpoints")
 			p.sees("Kept by this device")
+			p.tap("Forget what this device saw, and trust the server from now on")
+			p.until("the page without the alarm", `document.querySelector('.connection.live') && !document.querySelector('.alarm')`)
 		})
 	}
+}
+
+// A page that is open while the server loses records does not wait in silence
+// for what will never come.
+func TestRollbackWhileOneLooks(t *testing.T) {
+	s := serve(t)
+	g := s.campaign("rpgamix")
+	s.stop()
+	older := filepath.Join(t.TempDir(), "older")
+	copyFolder(t, s.dir, older)
+	s.start()
+	p := open(t)
+	p.enter(g, g.GM)
+	for range 4 {
+		g.give("note.add", map[string]any{"text": "what this device saw"})
+	}
+	p.tap("Rolls")
+	p.sees("seal of the first 6 records")
+	s.stop()
+	if err := os.RemoveAll(s.dir); err != nil {
+		t.Fatal(err)
+	}
+	copyFolder(t, older, s.dir)
+	s.start()
+	p.until("the alarm", `document.querySelector('.alarm h2')?.innerText === 'ROLLBACK'`)
+	p.sees("Load the page anew")
+	p.whole()
 }
 
 func copyFolder(t *testing.T, from, to string) {
@@ -374,8 +403,6 @@ func TestReplay(t *testing.T) {
 	p.until("it plays to the end", `(n => n && n[1] === n[2])(/(\d+) of (\d+)/.exec(document.querySelector('.player .quiet').innerText))`)
 	p.tap("Decide it again")
 	p.sees("every record came out the same")
-	if !js[bool](p, `/at=\d+$/.test(location.hash)`) {
-		t.Error("the address does not lead to the moment")
-	}
+	p.until("the address that leads to the moment", `/at=\d+$/.test(location.hash)`)
 	p.whole()
 }

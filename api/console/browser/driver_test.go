@@ -285,7 +285,18 @@ func open(t *testing.T) *page {
 	if err != nil {
 		t.Fatalf("start Chromium: %v", err)
 	}
-	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	return openIn(t, browser, chromedp.WithNewBrowserContext())
+}
+
+// tab opens another tab of the same browser.
+func (p *page) tab() *page {
+	p.t.Helper()
+	return openIn(p.t, p.ctx)
+}
+
+func openIn(t *testing.T, parent context.Context, options ...chromedp.ContextOption) *page {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(parent, options...)
 	ctx, cancelTime := context.WithTimeout(ctx, patience)
 	p := &page{t: t, ctx: ctx}
 	t.Cleanup(func() { cancelTime(); cancel() })
@@ -492,4 +503,11 @@ func (p *page) settled() {
 	if _, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](quiet, chromedp.EvalAwaitPromise)); err != nil {
 		p.t.Fatalf("wait until the page is quiet: %v%s", err, p.situation())
 	}
+}
+
+// hidden tells the page that another tab is in front of it, or none any more.
+// The browser of the tests has no front: all its tabs count as seen.
+func (p *page) hidden(is bool) {
+	p.t.Helper()
+	js[bool](p, fmt.Sprintf(`(Object.defineProperty(document, 'hidden', { value: %t, configurable: true }), document.dispatchEvent(new Event('visibilitychange')), true)`, is))
 }

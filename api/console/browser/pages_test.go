@@ -64,6 +64,12 @@ func (g *night) addresses() []struct{ name, hash, waits string } {
 	}
 }
 
+// turn goes to another page of the campaign.
+func (p *page) turn(g *table, page string) {
+	p.t.Helper()
+	js[bool](p, `(location.hash = `+quoted("#/c/"+g.ID+"/"+page)+`, true)`)
+}
+
 // look makes the page look as on a device.
 func (p *page) look(dark bool, width, height int64) {
 	p.t.Helper()
@@ -134,13 +140,13 @@ func TestScreenshots(t *testing.T) {
 		p.sees(a.waits)
 		shoot(a.name)
 	}
-	js[bool](p, `(location.hash = `+quoted("#/c/"+g.ID+"/table")+`, true)`)
+	p.turn(g.table, "table")
 	p.sees("What happened")
 	p.tap("Gorm")
 	p.tap("Attack")
 	p.sees("Weapon")
 	shoot("attack")
-	p.tap("Brenna")
+	p.tap("Brenna of the Fens")
 	js[bool](p, `(document.querySelector('dialog form').requestSubmit(), true)`)
 	p.sees("Why this result?")
 	shoot("outcome")
@@ -152,5 +158,125 @@ func TestScreenshots(t *testing.T) {
 	p.tap("+ day")
 	p.sees("Time has passed")
 	shoot("advance")
+	p.tap("Done")
+	p.tap("More")
+	shoot("more")
+	p.tap("Close")
+	p.tap("Roll")
+	p.fill("Expression", "1d20")
+	p.fill("Purpose", "whether the guard sleeps")
+	p.fill("Who sees it", "some")
+	shoot("secret-form")
+	p.tap("mara")
+	p.submit("Roll dice")
+	p.sees("The roll is sealed")
+	shoot("secret")
+	p.tap("Done")
+	p.tapRow("rolls in secret")
+	shoot("secret-record")
+	p.tap("Close")
+	p.turn(g.table, "rolls")
+	p.sees("For you, and not for everybody")
+	p.tap("Check everything now")
+	p.sees("records are good")
+	shoot("checked")
+	p.turn(g.table, fmt.Sprintf("roll/%d?whatif=1", g.roll))
+	p.fill("Other dice", "1 1 1")
+	p.tap("Show both lines")
+	p.until("both lines", `document.querySelector('.two-lines')`)
+	js[bool](p, `(document.querySelector('.two-lines').scrollIntoView(), true)`)
+	shoot("what-if")
+	p.turn(g.table, "people")
+	p.fill("Handle", "kim")
+	p.tap("Make the link")
+	p.until("the code", `document.querySelector('dialog canvas.qr')?.width > 100`)
+	shoot("link")
+	p.tap("Close")
+	p.turn(g.table, "record/99999")
+	p.sees("No such record")
+	shoot("no-record")
+
+	empty := s.campaign("fudge")
+	p.visit(s.url + "/#token=" + empty.GM)
+	p.sees("Welcome")
+	p.turn(empty, "table")
+	p.sees("Nobody is here yet")
+	shoot("empty")
+	empty.give("session.open", map[string]any{"title": "Night", "kind": "table", "devices": true})
+	p.tap("Take my seat")
+	p.sees("gm has a seat, with a device")
+	shoot("seats")
+	for _, system := range []string{"perp", "fudge"} {
+		other := s.campaign(system)
+		p.visit(s.url + "/#token=" + other.GM)
+		p.sees("Welcome")
+		p.turn(other, "table")
+		p.tap("New character")
+		p.fill("Name", "Ada")
+		shoot(system + "-create")
+		p.submit("Create a character")
+		p.tap("Done")
+		p.tap("Sheet and story of Ada")
+		p.sees("Story")
+		shoot(system + "-character")
+	}
+	dead := s.campaign("rpgamix")
+	dead.give("session.open", map[string]any{"title": "The last night", "kind": "table"})
+	for _, name := range []string{"Brenna", "Gorm"} {
+		dead.give("wound.inflict", map[string]any{"character": dead.character(name, ""), "points": 1000, "cause": "the dragon"})
+	}
+	dead.give("session.close", map[string]any{})
+	p.visit(s.url + "/#token=" + s.admin)
+	p.sees("Start a campaign")
+	p.turn(dead, "table")
+	p.sees("Nobody has a check ahead")
+	shoot("dead")
 	p.whole()
+}
+
+// The two pictures of the README, docs/table.png and docs/phone.png, before they
+// are made small (900 pixels wide at most, 128 colours).
+func TestPicturesOfTheReadme(t *testing.T) {
+	dir := os.Getenv("TALLYSTICK_SCREENSHOTS")
+	if dir == "" {
+		t.Skip("TALLYSTICK_SCREENSHOTS names no folder to put photographs into")
+	}
+	s := serve(t)
+	g := &night{table: s.campaign("rpgamix")}
+	g.give("session.open", map[string]any{"title": "The first night", "kind": "table"})
+	for _, handle := range []string{"mara", "tom"} {
+		g.player(handle)
+	}
+	g.brenna = g.character("Brenna of the Fens", "mara")
+	gorm := g.character("Gorm", "tom")
+	ogre := g.character("The ogre at the ford", "")
+	weland := g.character("Old Weland", "")
+	g.give("roll", map[string]any{"expression": "3d6kh2+1", "purpose": "how the weather turns"})
+	g.give("wound.inflict", map[string]any{"character": ogre, "points": 12, "cause": "Gorm's blow"})
+	g.give("wound.inflict", map[string]any{"character": g.brenna, "points": 10, "cause": "a fall from the wall"})
+	g.give("wound.inflict", map[string]any{"character": gorm, "points": 5, "cause": "falling stones"})
+	g.give("clock.advance", map[string]any{"by": "3h"})
+	g.give("wound.treat", map[string]any{"character": g.brenna, "by": weland, "stat": "int", "skill": "First Aid", "difficulty": 5}, 9)
+	g.give("clock.advance", map[string]any{"by": "2d"})
+	p := open(t)
+	p.enter(g.table, g.GM)
+	p.sees("Old Weland")
+	g.give("check", map[string]any{"character": g.brenna, "stat": "dex", "skill": "Dodge", "difficulty": 6, "purpose": "cross the ice"})
+	p.sees("cross the ice")
+	for _, view := range []struct {
+		name, page    string
+		dark          bool
+		width, height int64
+	}{{"readme-table", "table", false, 1180, 900}, {"readme-phone", "character/" + g.brenna, true, 360, 900}} {
+		p.turn(g.table, view.page)
+		p.look(view.dark, view.width, view.height)
+		p.settled()
+		png, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, view.name+".png"), png, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -1,5 +1,4 @@
 // Talking to the server: requests, problems in words, commands that are sent once, the live feed.
-import { authorization, inCampaign } from './auth.js'
 import { uuid } from './subtle.js'
 
 /** What somebody can do about a kind of problem. */
@@ -42,10 +41,11 @@ export function sentence(text) {
 /**
  * Sends a request.
  * @param {string} method @param {string} path
- * @param {{identity?: import('./auth.js').Identity, body?: unknown, key?: string, accept?: string, signal?: AbortSignal, text?: boolean}} [options]
+ * The browser adds the cookie that says who asks.
+ * @param {{body?: unknown, key?: string, accept?: string, signal?: AbortSignal, text?: boolean}} [options]
  */
-export async function request(method, path, { identity, body, key, accept = 'application/json', signal, text = false } = {}) {
-  const headers = { Accept: accept, ...authorization(identity) }
+export async function request(method, path, { body, key, accept = 'application/json', signal, text = false } = {}) {
+  const headers = { Accept: accept }
   if (body !== undefined) headers['Content-Type'] = 'application/json'
   if (key) headers['Idempotency-Key'] = key
   let response
@@ -64,10 +64,10 @@ export async function request(method, path, { identity, body, key, accept = 'app
   }
 }
 
-/** Requests within one campaign, as whoever one is there. */
+/** Requests within one campaign. */
 export function within(campaign) {
   const path = `/v1/campaigns/${encodeURIComponent(campaign)}`
-  const ask = (method, rest, options = {}) => request(method, path + rest, { identity: inCampaign(campaign), ...options })
+  const ask = (method, rest, options) => request(method, path + rest, options)
   return {
     path,
     get: (rest, options) => ask('GET', rest, options),
@@ -76,10 +76,10 @@ export function within(campaign) {
   }
 }
 
-/** All pages of a list. */
-export async function everyPage(get, path, limit = 1000) {
+/** All pages of a list, from an item on. */
+export async function everyPage(get, path, limit = 1000, from = 0) {
   const all = []
-  for (let from = 0; from !== null;) {
+  while (from !== null) {
     const page = await get(`${path}${path.includes('?') ? '&' : '?'}from=${from}&limit=${limit}`)
     all.push(...page.items)
     from = page.next
@@ -93,17 +93,18 @@ const OUTBOX = 'tallystick.outbox'
 const outbox = () => { try { return JSON.parse(sessionStorage.getItem(OUTBOX) ?? '[]') } catch { return [] } }
 const saveOutbox = list => sessionStorage.setItem(OUTBOX, JSON.stringify(list))
 
-/** Commands of a campaign whose answer never came, from before the page was loaded. */
-export const unanswered = campaign => outbox().filter(entry => entry.campaign === campaign)
+/** Commands that somebody gave in a campaign and whose answer never came, from before the page was loaded. */
+export const unanswered = (campaign, by) => outbox().filter(entry => entry.campaign === campaign && entry.by === by)
 
 /**
  * Gives a command and waits until it is answered. A lost connection is waited out: the key makes sure that the same
  * command is never executed twice, however often it is sent, also after the page was closed and opened again.
- * @param {string} campaign @param {object} command @param {{key?: string, onWait?: (reason: string) => void}} [options]
+ * @param {string} campaign @param {object} command
+ * @param {{by: string, key?: string, onWait?: (reason: string) => void}} options by: the handle of who gives it
  */
-export async function give(campaign, command, { key = uuid(), onWait } = {}) {
+export async function give(campaign, command, { by, key = uuid(), onWait }) {
   const { post } = within(campaign)
-  saveOutbox([...outbox().filter(e => e.key !== key), { campaign, command, key }])
+  saveOutbox([...outbox().filter(e => e.key !== key), { campaign, command, key, by }])
   const done = () => saveOutbox(outbox().filter(e => e.key !== key))
   for (let pause = 500; ; pause = Math.min(2 * pause, 8000)) {
     try {
@@ -122,7 +123,7 @@ const worthAnotherTry = error => error instanceof Offline ||
   (error instanceof Problem && (['unclear', 'unavailable', 'conflict', 'not-yet'].includes(error.slug) || error.status === 502 || error.status === 504 || error.status === 429))
 
 /** Waits, but no longer than until the network comes back. */
-function wake(ms) {
+export function wake(ms) {
   return new Promise(resolve => {
     const go = () => { clearTimeout(timer); removeEventListener('online', go); resolve() }
     const timer = setTimeout(go, ms)
@@ -135,17 +136,39 @@ function wake(ms) {
 const SILENCE = 40_000 // the server says something every 15 seconds
 
 /**
- * Follows a campaign's records for as long as the page wants to.
+ * Whether this tab is the one that listens for all of its browser's tabs of a campaign. A browser has only a few
+ * connections to one server: without this, a handful of tabs in the background would leave none for anything else. Where
+ * a browser has no locks (plain HTTP on a phone) every tab listens.
+ */
+function listener(campaign, changed) {
+  if (!navigator.locks) return { elected: () => true, end() {} }
+  let elected = false, resign = () => {}
+  const asking = new AbortController()
+  navigator.locks.request('tallystick.feed.' + campaign, { signal: asking.signal }, () => new Promise(resolve => {
+    elected = true
+    resign = resolve
+    changed()
+  })).catch(() => {}) // it was not wanted any more
+  return { elected: () => elected, end() { asking.abort(); resign() } }
+}
+
+/**
+ * Follows a campaign's records for as long as the page wants to. A tab in the background pauses when another one listens.
  * @param {string} campaign
- * @param {{next: () => number, record: (rec: object) => void, backlogEnd: () => void, state: (s: 'live'|'lost'|'refused', problem?: Error) => void}} on
+ * @param {{next: () => number, record: (rec: object) => void, secret: (s: {n: number, content: object}) => void, backlogEnd: () => void,
+ *   state: (s: 'live'|'lost'|'refused', problem?: Error) => void}} on
  * @returns {() => void} ends it
  */
 export function follow(campaign, on) {
-  let ended = false, controller = null, retry = 2000
+  let ended = false, controller = null, retry = 2000, heard = Date.now(), goOn = () => {}
+  const wanted = () => ended || !document.hidden || office.elected()
   const poke = () => controller?.abort()
-  const seen = () => { if (!document.hidden && Date.now() - heard > SILENCE) poke() }
-  let heard = Date.now()
-  document.addEventListener('visibilitychange', seen)
+  const look = () => {
+    if (!wanted() || (!document.hidden && Date.now() - heard > SILENCE)) poke()
+    if (wanted()) goOn()
+  }
+  const office = listener(campaign, look)
+  document.addEventListener('visibilitychange', look)
   addEventListener('online', poke)
 
   async function once() {
@@ -155,9 +178,7 @@ export function follow(campaign, on) {
     const resume = next > 0 ? { 'Last-Event-ID': String(next - 1) } : {}
     const watch = setInterval(() => { if (Date.now() - heard > SILENCE) controller.abort() }, 5000)
     try {
-      const response = await fetch(path + '/events', {
-        headers: { Accept: 'text/event-stream', ...authorization(inCampaign(campaign)), ...resume }, signal: controller.signal, cache: 'no-store'
-      })
+      const response = await fetch(path + '/events', { headers: { Accept: 'text/event-stream', ...resume }, signal: controller.signal, cache: 'no-store' })
       if (!response.ok) throw new Problem(response.status, await response.json().catch(() => ({})))
       retry = await read(response.body, on, () => { heard = Date.now() }) ?? retry
     } finally {
@@ -167,23 +188,28 @@ export function follow(campaign, on) {
 
   async function run() {
     while (!ended) {
+      if (!wanted()) await new Promise(resolve => { goOn = resolve })
+      let problem
       try {
         heard = Date.now()
-        await once()
+        if (!ended) await once()
       } catch (error) {
-        if (ended) return
-        if (error instanceof Problem && [401, 403, 404].includes(error.status)) return on.state('refused', error)
+        problem = error
       }
       if (ended) return
-      on.state('lost')
+      if (problem instanceof Problem && [401, 403, 404].includes(problem.status)) return on.state('refused', problem)
+      if (!wanted()) continue
+      on.state('lost', problem instanceof Problem ? problem : undefined)
       await wake(retry)
     }
   }
   run()
   return () => {
     ended = true
+    office.end()
     poke()
-    document.removeEventListener('visibilitychange', seen)
+    goOn()
+    document.removeEventListener('visibilitychange', look)
     removeEventListener('online', poke)
   }
 }
@@ -201,6 +227,7 @@ async function read(body, on, heard) {
       const fields = Object.fromEntries(rest.slice(0, end).split('\n').map(line => /^([^:]*): ?(.*)$/.exec(line)?.slice(1, 3) ?? [line, '']))
       if (fields.retry) retry = Number(fields.retry)
       if (fields.event === 'backlog.end') on.backlogEnd()
+      else if (fields.event === 'secret') on.secret(JSON.parse(fields.data))
       else if (fields.data && fields.id !== undefined) on.record(JSON.parse(fields.data))
     }
   }

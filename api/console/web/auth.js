@@ -1,65 +1,79 @@
-// Who this browser is: tokens, one for the server and one for each campaign. They live in the session storage of this
-// tab's browser session and nowhere else. Whoever changes how one signs in changes this file alone.
+// Who this browser is. The tokens lie in cookies that no script can read, one for the server and one for each campaign;
+// kept here is only whose they are, so that the pages know what to offer. Whoever changes how one signs in changes this
+// file alone.
+import { Problem, request, wake } from './api.js'
+import { drop, loadAll, save } from './device.js'
 
-/** @typedef {{token: string, admin: boolean, campaign?: string, handle?: string, role?: string}} Identity */
+/** @typedef {{admin: boolean, campaign?: string, handle?: string, role?: string}} Identity */
 
-const KEY = 'tallystick.identities'
+const keyOf = identity => identity.admin ? 'server' : identity.campaign
 
-/** @returns {Record<string, Identity>} by campaign id, or 'server' for the admin */
-function all() {
-  try { return JSON.parse(sessionStorage.getItem(KEY) ?? '{}') } catch { return {} }
+/** By campaign, or 'server' for the admin. @type {Record<string, Identity>} */
+let known = {}
+const listeners = new Set()
+const tabs = new BroadcastChannel('tallystick.identities')
+
+/** Reads who one is. It is done once before anything is drawn, and whenever another tab signs in or out. */
+export async function recall() {
+  known = Object.fromEntries((await loadAll('identities', '')).map(i => [keyOf(i), i]))
 }
 
-/** @param {Record<string, Identity>} identities */
-function keep(identities) {
-  sessionStorage.setItem(KEY, JSON.stringify(identities))
+tabs.onmessage = async () => {
+  await recall()
+  for (const f of listeners) f()
 }
+
+/** Calls f when another tab has signed in or out. */
+export const whenOthersSign = f => { listeners.add(f); return () => listeners.delete(f) }
 
 /** All identities, the admin's first. @returns {Identity[]} */
-export const identities = () => Object.values(all()).sort((a, b) => Number(b.admin) - Number(a.admin))
+export const identities = () => Object.values(known).sort((a, b) => Number(b.admin) - Number(a.admin))
 
 /** Who one is in a campaign: its participant, or the admin who may look. @returns {Identity|undefined} */
-export const inCampaign = campaign => all()[campaign] ?? all().server
+export const inCampaign = campaign => known[campaign] ?? known.server
 
 /** @returns {Identity|undefined} */
-export const admin = () => all().server
-
-/** @param {Identity} identity */
-export function adopt(identity) {
-  keep({ ...all(), [identity.admin ? 'server' : identity.campaign]: identity })
-}
-
-/** Ends a sign-in. Without a campaign all of them end. */
-export function forget(campaign) {
-  if (campaign === undefined) return sessionStorage.removeItem(KEY)
-  const rest = all()
-  delete rest[campaign]
-  keep(rest)
-}
+export const admin = () => known.server
 
 /** Accepts an invitation, which is good once. @returns {Promise<string>} the token that it gives */
 async function accept(invitation) {
-  const response = await fetch('/v1/invitations/accept', {
-    method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ token: invitation }),
-  })
-  if (response.status === 404) throw new Error('This invitation was used already, or is not good any more. Ask your game master for a new one.')
-  if (!response.ok) throw new Error('The server could not let you in. Try the link again in a moment.')
-  return (await response.json()).token
+  try {
+    return (await request('POST', '/v1/invitations/accept', { body: { token: invitation } })).token
+  } catch (error) {
+    if (error.status === 404) throw new Error('This invitation was used already, or is not good any more. Ask your game master for a new one.')
+    throw error
+  }
 }
 
-/** Asks the server whom a token stands for, and keeps it. An invitation is accepted first. @returns {Promise<Identity>} */
+/** Has the server put a token into the browser's cookie, and keeps whose it is. @returns {Promise<Identity>} */
 export async function signIn(given) {
-  const token = given.startsWith('tallyinvite_') ? await accept(given) : given
-  const response = await fetch('/v1/me', { headers: { Authorization: 'Bearer ' + token } })
-  if (response.status === 401) throw new Error('This link or token is not in force any more. Ask your game master for a new one.')
-  if (!response.ok) throw new Error('The server could not say whose token this is. Try again in a moment.')
-  const identity = { token, ...await response.json() }
-  adopt(identity)
-  return identity
+  const invited = given.startsWith('tallyinvite_')
+  const token = invited ? await accept(given) : given
+  for (;;) {
+    try {
+      const { admin, campaign, handle, role } = await request('POST', '/v1/sign-in', { body: { token } })
+      const identity = { admin, campaign, handle, role }
+      known = { ...known, [keyOf(identity)]: identity }
+      await save('identities', keyOf(identity), identity)
+      tabs.postMessage('in')
+      return identity
+    } catch (error) {
+      if (error.status === 401) throw new Error('This link or token is not in force any more. Ask your game master for a new one.')
+      // An invitation is used up by now, and nobody else has its token: it must not be lost with the connection.
+      if (!invited || (error instanceof Problem && error.status < 500 && error.status !== 429)) throw error
+      await wake(1000)
+    }
+  }
 }
 
-/** What the Authorization header says. @param {Identity|undefined} identity */
-export const authorization = identity => identity ? { Authorization: 'Bearer ' + identity.token } : {}
+/** Ends this browser's sign-in to a campaign, or without one the admin's. The token stays in force. */
+export async function signOut(campaign) {
+  await request('DELETE', '/v1/sign-in' + (campaign ? `?campaign=${encodeURIComponent(campaign)}` : ''))
+  const { [campaign ?? 'server']: gone, ...rest } = known
+  known = rest
+  await drop('identities', campaign ?? 'server')
+  tabs.postMessage('out')
+}
 
 /** A link that signs a participant in. The token stands behind the #, which no browser sends. */
 export const linkFor = token => `${location.origin}/#token=${encodeURIComponent(token)}`
@@ -67,5 +81,5 @@ export const linkFor = token => `${location.origin}/#token=${encodeURIComponent(
 /** Takes a token out of a link or a pasted text. */
 export function tokenIn(text) {
   const found = /[#&]token=([^&\s]+)/.exec(text)
-  return found ? decodeURIComponent(found[1]) : text.trim()
+  try { return found ? decodeURIComponent(found[1]) : text.trim() } catch { return found[1] }
 }

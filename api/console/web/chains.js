@@ -1,6 +1,6 @@
 // The device's chains. With one of its own nobody foresees its rolls, and with a witness chain it takes part in the seed
 // of everybody's dice. A secret leaves the device in order, one at a time, and only for what was asked.
-import { load, loadAll, save } from './device.js'
+import { loadAll, save, update } from './device.js'
 import { checkReceipt } from './proof.js'
 import { hex, sha256, unhex, utf8, uuid } from './subtle.js'
 
@@ -38,12 +38,10 @@ export async function of(campaign, session, lane) {
   return { ...mine, lane: lane.lane }
 }
 
-/** Changes kept chains in one go with what is there now, so that two tabs do not undo each other. */
-async function update(chains, change) {
-  const now = await load('chains', keyOf(chains)) ?? chains
-  const next = { ...now, lane: chains.lane, ...change(now) }
-  await save('chains', keyOf(chains), next)
-  return next
+/** Changes kept chains, from what is there now: another tab may have moved them. */
+async function move(chains, change) {
+  const next = await update('chains', keyOf(chains), now => ({ ...(now ?? chains), ...change(now ?? chains) }))
+  return { ...next, lane: chains.lane }
 }
 
 /**
@@ -51,11 +49,14 @@ async function update(chains, change) {
  * would learn the rolls before them, so nothing but the next one is given.
  */
 export async function linkFor(chains, due) {
-  const i = due ?? chains.spent + 1
-  if (i !== chains.spent + 1 || i > chains.n) {
-    throw new Error(`The server asks this device for roll ${i}, but roll ${chains.spent + 1} is next. Nothing was given away. Take a new seat, and tell your table.`)
-  }
-  await update(chains, now => ({ given: Math.max(now.given ?? now.spent, i) }))
+  let i
+  await move(chains, now => {
+    i = due ?? now.spent + 1
+    if (i !== now.spent + 1 || i > now.n) {
+      throw new Error(`The server asks this device for roll ${i}, but roll ${now.spent + 1} is next. Nothing was given away. Take a new seat, and tell your table.`)
+    }
+    return { given: Math.max(now.given ?? now.spent, i) }
+  })
   return { lane: chains.lane, i, c: await back(chains.c, chains.n - i) }
 }
 
@@ -63,15 +64,14 @@ export async function linkFor(chains, due) {
  * Notes that roll i of the lane is in the ledger. A roll whose link this device never gave moves nothing: a server that
  * shows rolls which were never made must not have the links behind them.
  */
-export const spend = (chains, i) => update(chains, now => ({ spent: i <= (now.given ?? now.spent) ? Math.max(now.spent, i) : now.spent }))
+export const spend = (chains, i) => move(chains, now => ({ spent: i <= (now.given ?? now.spent) ? Math.max(now.spent, i) : now.spent }))
 
 /** Element m of the witness chain. It is given in order, or again. */
 export async function witness(chains, m) {
-  const now = await load('chains', keyOf(chains)) ?? chains
-  if (m > now.shown + 1 || m > now.n) {
-    throw new Error(`The server asks this device for secret ${m}, but ${now.shown + 1} is next. Nothing was given away.`)
-  }
-  await update(chains, kept => ({ shown: Math.max(kept.shown, m) }))
+  await move(chains, now => {
+    if (m > now.shown + 1 || m > now.n) throw new Error(`The server asks this device for secret ${m}, but ${now.shown + 1} is next. Nothing was given away.`)
+    return { shown: Math.max(now.shown, m) }
+  })
   return back(chains.x, chains.n - m)
 }
 

@@ -25,18 +25,18 @@ export function Character({ store, argument: id }) {
 }
 
 /** A sheet as lists of names and values, whatever its rules call them. */
-function Sheet({ value, depth = 0 }) {
+function Sheet({ value }) {
   if (value === null || value === undefined || value === '') return html`<span class="quiet">—</span>`
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (typeof value !== 'object') return String(value)
   if (Array.isArray(value)) {
     if (!value.length) return html`<span class="quiet">none</span>`
-    return html`<ul class="plain-list">${value.map(v => html`<li><${Sheet} value=${v} depth=${depth + 1} /></li>`)}</ul>`
+    return html`<ul class="plain-list">${value.map(v => html`<li><${Sheet} value=${v} /></li>`)}</ul>`
   }
   const entries = Object.entries(value).filter(([, v]) => !(v && typeof v === 'object' && Object.keys(v).length === 0))
   if (!entries.length) return html`<span class="quiet">none</span>`
   const simple = entries.every(([, v]) => typeof v !== 'object')
-  return html`<dl class=${simple ? 'sheet simple' : 'sheet'}>${entries.map(([k, v]) => html`<div><dt>${depth === 0 || !simple ? label(k) : label(k)}</dt><dd><${Sheet} value=${v} depth=${depth + 1} /></dd></div>`)}</dl>`
+  return html`<dl class=${simple ? 'sheet simple' : 'sheet'}>${entries.map(([k, v]) => html`<div><dt>${label(k)}</dt><dd><${Sheet} value=${v} /></dd></div>`)}</dl>`
 }
 
 // ---------------------------------------------------------------- story
@@ -178,8 +178,11 @@ function Outlook({ store, id, alive }) {
   if (problem) return html`<section class="card"><h2>What time will do</h2><p class="quiet">${problem.message}</p></section>`
   if (!value) return html`<${Waiting} what="the prognosis" />`
   const lines = [['Left alone', value.untreated, '--step4', false], ['Treated now', value.treated, '--step0', true]].filter(([, p]) => p)
+  const well = lines.every(([, p]) => p.curve[0]?.recovered === 1)
+  const title = html`<h2 id="outlook">What time will do</h2>`
+  if (well) return html`<section class="card" aria-labelledby="outlook">${title}<p class="quiet">Nothing: there is no wound that time would change.</p></section>`
   const changing = lines.some(([, p]) => p.death.probability > 0 || (p.recovery.probability > 0 && p.curve.length > 1))
-  return html`<section class="card" aria-labelledby="outlook"><h2 id="outlook">What time will do</h2>
+  return html`<section class="card" aria-labelledby="outlook">${title}
     ${lines.map(([name, p]) => html`<p><strong>${name}${name === 'Treated now' ? byWhom(store, p) : ''}:</strong> ${inWords(p)}</p>`)}
     ${value.refused ? html`<p class="quiet">No treatment to reckon with: ${value.refused.reason ?? value.refused.code}.</p>` : null}
     ${changing ? html`<${OutlookChart} lines=${lines} />` : null}

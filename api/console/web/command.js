@@ -1,10 +1,9 @@
 // Giving a command: a form made from its schema, one key for one tap, and what it came to.
 import { html, useEffect, useMemo, useRef, useState } from './html.js'
-import { Problem, visibilitiesOnBoard } from './api.js'
-import { complete, errorsByPath, Fields, namesCharacter, resolve, suggestions } from './form.js'
-import { uuid } from './subtle.js'
-import { Dialog, Trouble } from './ui.js'
-import { count, duration, gameTime, label, ownDraws, reckoning, tell } from './words.js'
+import { visibilitiesOnBoard } from './api.js'
+import { complete, errorsByPath, Fields, namesCharacter, People, resolve, suggestions } from './form.js'
+import { Dialog, Progress, useOnce } from './ui.js'
+import { count, duration, gameTime, label, ownDraws, reckoning } from './words.js'
 
 /** Commands that never throw dice: no dice are typed in with them. */
 const NO_DICE = /^(participant|session|seat|seating|setting|note|dispute|ruling|correction|target|tempo|character|clock|heal)\.|^roll\./
@@ -48,15 +47,29 @@ export function CommandDialog({ store, type, preset, onClose }) {
 }
 
 export function CommandForm({ store, spec, preset, onDone }) {
-  const [value, setValue] = useState(() => begin(store, spec, preset))
-  const [hand, setHand] = useState(null) // dice typed in, as text
-  const [seen, setSeen] = useState('public')
-  const [busy, setBusy] = useState(false)
-  const [wait, setWait] = useState('')
-  const [problem, setProblem] = useState(null)
-  const running = useRef(false)
-  const key = useRef(uuid()) // of this form: however often the button is tapped, it is one command
+  const kept = useMemo(() => unsent(store, spec, preset), [])
+  const [value, setValue] = useState(() => ({ ...begin(store, spec, preset), ...kept.value }))
+  const [hand, setHand] = useState(kept.hand ?? null) // dice typed in, as text
+  const [seen, setSeen] = useState(kept.seen ?? 'public')
   const root = spec.data, schema = resolve(root, root)
+  const give = async options => {
+    const command = { type: spec.type }
+    const data = complete(root, root, value)
+    if (data && Object.keys(data).length) command.data = data
+    else if (Object.keys(schema.properties ?? {}).length === 0 || !schema.required?.length) command.data = {}
+    if (hand !== null) command.dice = { faces: readFaces(hand) }
+    if (Array.isArray(seen) && !seen.length) throw new Error('Choose who sees it, or let everybody see it.')
+    if (seen !== 'public') command.visibility = seen
+    return store.give(command, options)
+  }
+  const done = answer => {
+    kept.forget()
+    drafts.set(store.id + spec.type, spec.type.startsWith('character.') ? {} : keepable(value))
+    if (answer.secret) store.secrets.set(answer.last, answer.secret)
+    store.news = answer.records.map(store.tell).filter(t => !t.muted).slice(0, 2).map(t => t.text).join('. ')
+    onDone(answer)
+  }
+  const { busy, wait, problem, run } = useOnce(give, done)
   const mine = useMemo(() => store.mine.map(c => c.id), [store.characters.size])
   const context = {
     characters: [...store.characters.values()].sort((a, b) => Number(mine.includes(b.id)) - Number(mine.includes(a.id))),
@@ -64,43 +77,33 @@ export function CommandForm({ store, spec, preset, onDone }) {
     hidden: Object.keys(preset ?? {}).filter(k => k === ACTOR[spec.type] || given(schema, root, k)).map(k => 'data.' + k),
     suggest: suggestions([...store.characters.values()], value.sheet)
   }
-  const submit = async e => {
-    e.preventDefault()
-    if (running.current) return // the second tap of a double tap
-    running.current = true
-    setBusy(true)
-    setProblem(null)
-    try {
-      const command = { type: spec.type }
-      const data = complete(root, root, value)
-      if (data && Object.keys(data).length) command.data = data
-      else if (Object.keys(schema.properties ?? {}).length === 0 || !schema.required?.length) command.data = {}
-      if (hand !== null) command.dice = { faces: readFaces(hand) }
-      if (seen !== 'public') command.visibility = seen
-      const answer = await store.give(command, { key: key.current, onWait: setWait })
-      drafts.set(store.id + spec.type, spec.type.startsWith('character.') ? {} : keepable(value))
-      store.news = answer.records.map(r => tell(r, store.name)).filter(t => !t.muted).slice(0, 2).map(t => t.text).join('. ')
-      onDone(answer)
-    } catch (error) {
-      setProblem(error)
-      if (error instanceof Problem && error.status < 500) key.current = uuid() // nothing was stored: what is changed now is another command
-    } finally {
-      running.current = false
-      setBusy(false)
-      setWait('')
-    }
-  }
   const form = useRef(null)
   useEffect(() => { form.current?.querySelector('[aria-invalid=true], .wrong input')?.focus() }, [problem])
-  return html`<form class="stack" ref=${form} onSubmit=${submit} novalidate=${false}>
+  useEffect(() => kept.keep({ value, hand, seen }), [value, hand, seen])
+  return html`<form class="stack" ref=${form} onSubmit=${e => { e.preventDefault(); run() }} novalidate=${false}>
     ${spec.doc ? html`<p class="hint">${spec.doc}</p>` : null}
     <${Fields} schema=${schema} root=${root} value=${value} onChange=${setValue} path="data" context=${context} />
     ${NO_DICE.test(spec.type) ? null : html`<${Hand} hand=${hand} onChange=${setHand} error=${Object.entries(context.errors).find(([p]) => p.startsWith('dice'))?.[1]} />`}
     ${MAY_BE_SECRET.test(spec.type) ? html`<${Seen} store=${store} value=${seen} onChange=${setSeen} />` : null}
-    <${Trouble} problem=${problem} />
-    ${wait ? html`<p class="notice" role="status">${wait}</p>` : null}
+    <${Progress} wait=${wait} problem=${problem} />
     <div class="actions end"><button type="submit" class="main large" aria-busy=${busy}>${busy ? 'One moment …' : spec.title}</button></div>
   </form>`
+}
+
+/**
+ * What was typed into a form and not sent yet: a page that is loaded anew in the middle of it, or a window that was
+ * closed by mistake, loses nothing. It stays in this tab, for whoever sits at it.
+ */
+function unsent(store, spec, preset) {
+  const name = ['tallystick.unsent', store.id, store.me.handle, spec.type, JSON.stringify(preset ?? {})].join(' ')
+  let before = {}
+  try { before = JSON.parse(sessionStorage.getItem(name) ?? '{}') } catch { /* nothing that can be read */ }
+  let first = true
+  return {
+    ...before,
+    keep(now) { if (first) first = false; else sessionStorage.setItem(name, JSON.stringify(now)) }, // what nobody touched is no draft
+    forget() { first = true; sessionStorage.removeItem(name) }
+  }
 }
 
 /** Whether a member that was given beforehand is a number or an id that nobody wants to read. */
@@ -116,7 +119,10 @@ function Seen({ store, value, onChange }) {
   const choices = [['public', 'Everybody'], ['private', store.gm ? 'Only me, until I open it' : 'Only me and the game master'], ['blind', 'Only the game master']]
     .filter(([v]) => known.includes(v) && (store.gm ? v !== 'blind' : v === 'public' || known.includes('blind')))
   if (choices.length < 2) return null
-  return html`<div class="field"><label for="seen">Who sees it</label><select id="seen" onChange=${e => onChange(e.target.value)}>${choices.map(([v, text]) => html`<option value=${v} selected=${v === value}>${text}</option>`)}</select></div>`
+  const some = Array.isArray(value)
+  return html`<div class="field"><label for="seen">Who sees it</label><select id="seen" onChange=${e => onChange(e.target.value === 'some' ? [] : e.target.value)}>
+      ${choices.map(([v, text]) => html`<option value=${v} selected=${v === value}>${text}</option>`)}<option value="some" selected=${some}>Only those I choose</option></select>
+    ${some ? html`<${People} people=${store.campaign.participants.filter(p => p.handle !== store.me.handle && p.role !== 'gm')} value=${value} onChange=${onChange} legend="Those who see it" />` : null}</div>`
 }
 
 const MAY_BE_SECRET = /^(roll|check|contest)$/
@@ -148,19 +154,27 @@ export function Outcome({ store, answer, onClose, onAgain }) {
   const records = answer.records
   const done = useRef(null)
   useEffect(() => { done.current?.focus() }, [])
+  const sealed = records.find(r => r.type === 'roll.sealed')
   const ticks = records.filter(r => r.type === 'tick.processed')
   const advanced = records.find(r => r.type === 'clock.advanced' || r.type === 'clock.advancing')
   const rolls = ticks.length ? [] : records.filter(r => r.type === 'roll.made' || r.type === 'roll.resolved')
-  const followed = records.filter(r => !rolls.includes(r) && !(ticks.length && ['roll.made', 'tick.processed'].includes(r.type)) && !/^seat|^seating/.test(r.type) && r !== advanced)
+  const followed = records.filter(r => !rolls.includes(r) && !(ticks.length && ['roll.made', 'tick.processed'].includes(r.type)) && !/^seat|^seating/.test(r.type) && r !== advanced && r !== sealed)
   return html`<div class="outcome">
-    ${answer.secret ? html`<p class="notice">Nobody else sees this. The roll is sealed in record ${answer.first}, and everybody can check it once you open it.</p><${BigRoll} store=${store} rec=${{ n: answer.first, data: answer.secret }} />` : null}
+    ${sealed ? html`<${Sealed} store=${store} rec=${sealed} />` : null}
     ${rolls.map(r => html`<${BigRoll} store=${store} rec=${r} />`)}
     ${advanced ? html`<p class="big-words">It is ${gameTime(advanced.data.to)} now.</p>` : null}
     ${ticks.length ? html`<${Ticks} store=${store} ticks=${ticks} records=${records} />` : advanced ? html`<p>Nothing fell due in ${duration(advanced.data.to - advanced.data.from)}.</p>` : null}
-    <ul class="told">${followed.map(r => { const t = tell(r, store.name); return html`<li class=${t.kind}>${t.text}</li>` })}</ul>
+    <ul class="told">${followed.map(r => { const t = store.tell(r); return html`<li class=${t.kind}>${t.text}</li>` })}</ul>
     ${answer.repeated ? html`<p class="quiet">This had been done before; it was not done twice.</p>` : null}
     <div class="actions end">${onAgain ? html`<button type="button" onClick=${onAgain}>Again</button>` : null}<button type="button" class="main" ref=${done} onClick=${onClose}>Done</button></div>
   </div>`
+}
+
+/** A sealed roll: for whom it is, and what was rolled if one of them looks. */
+export function Sealed({ store, rec }) {
+  const content = store.secrets.get(rec.n)
+  return html`<p class="notice">For ${store.circle(rec.data.visibility, rec.by)} only. The roll is sealed in record ${rec.n}: it cannot be changed, and everybody can check it once it is opened.</p>
+    ${content ? html`<${BigRoll} store=${store} rec=${{ data: content }} />` : null}`
 }
 
 function BigRoll({ store, rec }) {
@@ -169,23 +183,41 @@ function BigRoll({ store, rec }) {
     <p class="purpose">${d.character ? store.name(d.character) + ' · ' : ''}${label(d.purpose || d.expression)}</p>
     <p class="total">${d.total}</p>
     <p><${Dice} draws=${ownDraws(d)} /></p>
-    <p class="big-words">${reckoning(d, ownDraws(d))}</p>
+    ${reckoning(d, ownDraws(d)) === String(d.total) ? null : html`<p class="big-words">${reckoning(d, ownDraws(d))}</p>`}
     ${(d.also ?? []).map(a => html`<p class="also">${a.character ? store.name(a.character) + ', ' : ''}${a.purpose}: ${reckoning(a)}</p>`)}
-    <p><a href=${`#/c/${store.id}/roll/${rec.n}`}>Why this result?</a></p>
+    ${rec.n === undefined ? null : html`<p><a href=${`#/c/${store.id}/roll/${rec.n}`}>Why this result?</a></p>`}
   </section>`
 }
 
+const MANY = 40 // dice that one looks at one by one
+
 /** Dice as they lie. */
-export const Dice = ({ draws }) => html`<span class="dice">${draws.map(([sides, face]) => html`<span class="die" title=${'d' + sides}><span class="visually-hidden">d${sides} shows </span>${face}<small aria-hidden="true">d${sides}</small></span>`)}</span>`
+export const Dice = ({ draws }) => html`<span class="dice">${draws.slice(0, MANY).map(([sides, face]) => html`<span class="die" title=${'d' + sides}><span class="visually-hidden">d${sides} shows </span>${face}<small aria-hidden="true">d${sides}</small></span>`)}
+  ${draws.length > MANY ? html`<span class="quiet">and ${count(draws.length - MANY, 'die', 'dice')} more</span>` : null}</span>`
 
 /** Everything that fell due, as one list. */
 export function Ticks({ store, ticks, records = [] }) {
   const died = records.filter(r => r.type === 'character.died')
   return html`<section><h3>${count(ticks.length, 'check')} fell due</h3>
-    ${died.map(r => html`<p class="died">${tell(r, store.name).text}</p>`)}
+    ${died.map(r => html`<p class="died">${store.tell(r).text}</p>`)}
     <ul class="told ticks" tabindex="0" aria-label="Checks that fell due">${ticks.map(r => {
-      const t = tell(r, store.name)
+      const t = store.tell(r)
       const rolled = records.filter(x => x.type === 'roll.made' && x.n < r.n && x.data.character === r.data.character).at(-1)
       return html`<li class=${t.kind}><span class="quiet">${gameTime(r.data.due)}</span> ${t.text}${rolled && r.data.rolled ? html` <a href=${`#/c/${store.id}/roll/${rolled.n}`}>roll</a>` : null}</li>`
     })}</ul></section>`
+}
+
+/** What can be done about a record: its secret opened, put into question, taken back. */
+export function Deeds({ store, rec, onDo }) {
+  const d = rec.data ?? {}
+  const opened = [...store.log.values()].some(r => /\.opened$/.test(r.type) && r.data.sealed === rec.n)
+  const open = !opened && { 'roll.sealed': 'roll.open', 'target.sealed': 'target.open', 'ruling.sealed': 'ruling.open' }[rec.type]
+  const mayOpen = open && store.may(open) && (store.gm || (rec.by === store.me.handle && d.visibility !== 'blind'))
+  const member = { 'roll.open': 'roll', 'target.open': 'target', 'ruling.open': 'ruling' }[open]
+  const button = (text, type, preset) => html`<button type="button" onClick=${() => onDo({ type, preset })}>${text}</button>`
+  return html`<p class="actions">
+    ${mayOpen ? button(open === 'roll.open' ? 'Open this secret roll' : 'Show it to everybody', open, { [member]: rec.n }) : null}
+    ${mayOpen && open === 'roll.open' ? button('Show it to somebody', 'roll.widen', { roll: rec.n }) : null}
+    ${store.may('dispute.open') && rec.n > 0 ? button('Dispute it', 'dispute.open', { roll: rec.n }) : null}
+    ${store.may('correction.make') && rec.n > 0 ? button('Take it back', 'correction.make', { command: rec.cmd.id }) : null}</p>`
 }

@@ -68,7 +68,10 @@ export async function * checkRoll(campaign, n) {
   const { get } = within(campaign)
   const line = (await get(`/events?from=${n}&limit=1`, { accept: 'application/x-ndjson', text: true })).replace(/\n$/, '')
   const record = JSON.parse(line), data = record.data
-  if (record.type === 'roll.sealed') {
+  const opened = await openingOf(record, get)
+  if (opened) {
+    yield * checkOpened(campaign, opened, get)
+  } else if (record.type === 'roll.sealed') {
     yield { title: 'Sealed', good: null, text: 'This roll is secret. Its seal stands in the ledger, so it cannot be changed; what was rolled can be checked once it is opened.' }
   } else if (!('draws' in data)) {
     // a record without dice: only its place in the book can be checked
@@ -80,6 +83,28 @@ export async function * checkRoll(campaign, n) {
     yield { title: 'Not shown', good: null, text: 'The dice of this roll are not in the records that you may read, so there is nothing to compute yet.' }
   }
   yield await checkTree(campaign, n, line, get)
+}
+
+/** The record that shows a secret roll, of its own record or of the one that sealed it. */
+async function openingOf(record, get) {
+  if (record.type === 'roll.opened') return record
+  if (record.type !== 'roll.sealed') return null
+  const hidden = (await get(`/secrets?from=${record.n}&limit=1`)).items[0]
+  return hidden?.n === record.n && hidden.opened ? (await get(`/events?from=${hidden.opened}&limit=1`)).items[0] : null
+}
+
+async function * checkOpened(campaign, { data: { sealed, salt, payload } }, get) {
+  const before = (await get(`/events?from=${sealed}&limit=1`)).items[0]
+  const seal = hex(await hmac(unhex(salt), utf8(payload)))
+  const good = before?.type === 'roll.sealed' && before.data.seal === seal
+  yield {
+    title: 'The seal', good,
+    text: good ? `What was shown is what was sealed in record ${sealed}, before anybody could know what would be asked of it.` : `What was shown is not what was sealed in record ${sealed}.`,
+    detail: [`HMAC of what was shown   ${seal}`, `seal in record ${sealed}   ${before?.data.seal}`]
+  }
+  const shown = JSON.parse(payload)
+  if (shown.source === 'physical') yield { title: 'Dice from the table', good: null, text: 'These dice were thrown by hand and typed in. The ledger holds what was typed, and nobody can prove the throw.' }
+  else yield * checkSeeds(campaign, shown, get)
 }
 
 async function * checkSeeds(campaign, data, get) {

@@ -3,12 +3,12 @@ import { html, useState } from './html.js'
 import { everyPage } from './api.js'
 import { CommandDialog } from './command.js'
 import { Trouble, useLoaded, Waiting } from './ui.js'
-import { count, tell, wallDate } from './words.js'
+import { count, wallDate } from './words.js'
 
 /** What a record says, loaded when it is not at hand. */
 function Said({ store, n }) {
   const { value } = useLoaded(async () => store.log.get(n) ?? (await store.api.get(`/events?from=${n}&limit=1`)).items[0], [store.id, n])
-  return value ? html`<p>${tell(value, store.name).text}</p>` : null
+  return value ? html`<p>${store.tell(value).text}</p>` : null
 }
 
 const RULINGS = { upheld: 'upheld: it stands', overturned: 'overturned', void: 'void: as if it had not happened' }

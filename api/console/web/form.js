@@ -24,6 +24,9 @@ export function namesCharacter(name, schema) {
   return ['character', 'attacker', 'defender', 'target', 'victim'].includes(name) || /\bcharacter\b/.test(schema.description ?? '')
 }
 
+/** What is abbreviated in a schema. */
+const WORDS = { pc: "a player's character", npc: "the game master's (npc)", free: 'free: no budget is checked', book: 'by the book: its budgets are checked', table: 'at the table' }
+
 /** What the program itself puts into a command. */
 const FILLED = new Set(['salt', 'payload', 'seal'])
 
@@ -94,9 +97,12 @@ function Field(props) {
   if (is(schema, 'object')) return html`<${MapField} ...${props} />`
   if (is(schema, 'array')) return html`<${ListField} ...${props} />`
   if (is(schema, 'boolean')) return html`<${YesNo} ...${props} />`
-  if (schema.enum) return html`<${Choice} ...${props} options=${schema.enum.map(v => [v, v])} />`
+  if (schema.enum) return html`<${Choice} ...${props} options=${schema.enum.map(v => [v, WORDS[v] ?? String(v).replace(/_/g, ' ')])} />`
   if (['owner', 'handle'].includes(name) && context.participants && !/1 to 32/.test(schema.description ?? '')) {
     return html`<${Choice} ...${props} options=${context.participants.filter(p => p.role !== 'spectator').map(p => [p.handle, p.name ? `${p.name} (${p.handle})` : p.handle])} />`
+  }
+  if (name === 'shown_to' && context.participants) {
+    return html`<${People} people=${context.participants.filter(p => p.role !== 'gm')} value=${props.value ?? []} onChange=${props.onChange} legend=${label(name)} />`
   }
   if (types(schema).length === 0) return html`<${Raw} ...${props} />`
   return html`<${Input} ...${props} />`
@@ -164,6 +170,14 @@ function CharacterField(props) {
   </fieldset>`
 }
 
+/** Some of those who take part. */
+export function People({ people, value, onChange, legend }) {
+  const toggle = handle => onChange(value.includes(handle) ? value.filter(h => h !== handle) : [...value, handle])
+  return html`<fieldset class="field chips"><legend>${legend}</legend>
+    ${people.map(p => html`<label class="chip"><input type="checkbox" checked=${value.includes(p.handle)} onChange=${() => toggle(p.handle)} /><span>${p.name || p.handle}</span></label>`)}
+    ${people.length ? null : html`<p class="hint">There is nobody to choose yet.</p>`}</fieldset>`
+}
+
 function Nested(props) {
   const { name, title, schema, root, value, onChange, path, required } = props
   // A part that may be left out asks for its members only once it is begun.
@@ -181,14 +195,21 @@ function MapField(props) {
   const rows = Object.entries(value ?? {})
   const put = (i, key, v) => onChange(Object.fromEntries(rows.map((r, k) => k === i ? [key, v] : r)))
   const open = is(items, 'object')
+  // Two rows of one name would become one, and nobody would see which is lost.
+  const rename = (i, v, input) => {
+    const taken = rows.some(([key], k) => k !== i && key === input.value)
+    input.setCustomValidity(taken ? `${input.value} is there already.` : '')
+    if (taken) input.reportValidity()
+    else put(i, input.value, v)
+  }
   return html`<fieldset class="group"><legend>${label(name)}</legend>
     ${schema.description ? html`<p class="hint">${schema.description}</p>` : null}
     ${rows.map(([key, v], i) => html`<div class=${open ? 'entry open' : 'entry'} key=${i}>
-      <input type="text" aria-label=${`Name in ${label(name)}`} value=${key} onChange=${e => put(i, e.target.value, v)} />
-      ${open ? html`<${Fields} schema=${items} root=${root} value=${v} onChange=${n => put(i, key, n)} path=${path + '.' + key} context=${context} flat=${true} />`
-        : is(items, 'integer') ? html`<input type="number" step="1" aria-label=${`Value of ${key || 'the new name'}`} value=${v ?? ''} onInput=${e => put(i, key, e.target.value === '' ? undefined : Number(e.target.value))} />`
-          : html`<input type="text" aria-label=${`Value of ${key || 'the new name'}`} value=${v ?? ''} onInput=${e => put(i, key, e.target.value)} />`}
+      <input type="text" aria-label=${`Name in ${label(name)}`} value=${key} onChange=${e => rename(i, v, e.target)} />
+      ${open ? null : is(items, 'integer') ? html`<input type="number" step="1" aria-label=${`Value of ${key || 'the new name'}`} value=${v ?? ''} onInput=${e => put(i, key, e.target.value === '' ? undefined : Number(e.target.value))} />`
+        : html`<input type="text" aria-label=${`Value of ${key || 'the new name'}`} value=${v ?? ''} onInput=${e => put(i, key, e.target.value)} />`}
       <button type="button" class="plain" aria-label=${`Remove ${key || 'this'}`} onClick=${() => onChange(Object.fromEntries(rows.filter((_, k) => k !== i)))}>✕</button>
+      ${open ? html`<div class="group whole"><${Fields} schema=${items} root=${root} value=${v} onChange=${n => put(i, key, n)} path=${path + '.' + key} context=${context} flat=${true} /></div>` : null}
     </div>`)}
     <button type="button" onClick=${() => onChange({ ...value, [fresh(value)]: open ? {} : is(items, 'integer') ? 1 : '' })}>Add to ${label(name).toLowerCase()}</button>
     ${context.errors?.[path] ? html`<p class="error">${context.errors[path]}</p>` : null}

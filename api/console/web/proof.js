@@ -1,5 +1,5 @@
 // The tree, in the browser: inclusion, consistency, signatures, and the checkpoint this device keeps.
-import { drop, load, save } from './device.js'
+import { drop, load, save, update } from './device.js'
 import { base64, bytesOf, ed25519, hex, sha256, unbase64, utf8 } from './subtle.js'
 import { within } from './api.js'
 
@@ -142,8 +142,8 @@ export async function watch(campaign, vkey, keys = []) {
     }
   }
   const fresh = { size: shown.size, root: shown.root, text: shown.text, vkey, at: new Date().toISOString() }
-  await save('checkpoints', campaign, fresh)
-  return { kept: fresh, unsigned: signed === null }
+  const newest = await update('checkpoints', campaign, now => now?.size > fresh.size ? now : fresh) // another tab may have seen more by now
+  return { kept: newest, unsigned: signed === null }
 }
 
 /**

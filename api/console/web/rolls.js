@@ -1,37 +1,54 @@
 // Rolls: the list, and one of them explained and checked without trusting anybody.
 import { html, useEffect, useRef, useState } from './html.js'
 import { everyPage, Problem } from './api.js'
-import { CommandDialog, Dice } from './command.js'
+import { CommandDialog, Deeds, Dice, Sealed } from './command.js'
 import { checkRoll } from './dicecheck.js'
 import { keptCheckpoint } from './proof.js'
 import { native } from './subtle.js'
 import { Act, Trouble, useLoaded, Waiting, Windowed } from './ui.js'
-import { capital, count, gameTime, label, ownDraws, reckoning, rollSentence, signed, tell, wallDate, wallTime } from './words.js'
+import { capital, count, gameTime, label, ownDraws, reckoning, rollSentence, signed, wallDate, wallTime } from './words.js'
 
 export function Rolls({ store }) {
-  const { value: sessions } = useLoaded(() => everyPage(store.api.get, '/sessions'), [store.id, store.campaign.session])
+  const { value: sessions, problem, again } = useLoaded(() => everyPage(store.api.get, '/sessions'), [store.id, store.campaign.session])
   const [chosen, setChosen] = useState(null)
   const session = chosen ?? sessions?.at(-1)?.id
   return html`<div class="heading"><h1>Rolls</h1>
       ${sessions?.length ? html`<label class="visually-hidden" for="session">Session</label><select id="session" class="narrow" onChange=${e => setChosen(e.target.value)}>${sessions.slice().reverse().map(s => html`<option value=${s.id} selected=${s.id === session}>${s.title}</option>`)}</select>` : null}</div>
     <p>Every roll can be asked why, and checked on this device.</p>
     <${WholeLedger} store=${store} />
-    ${sessions && !session ? html`<p class="empty">There are no rolls yet.</p>` : session ? html`<${RollList} store=${store} session=${session} />` : html`<${Waiting} what="the rolls" />`}`
+    <${Secrets} store=${store} />
+    <${Trouble} problem=${problem} onRetry=${again} />
+    ${sessions && !session ? html`<p class="empty">There are no rolls yet.</p>` : session ? html`<${RollList} key=${session} store=${store} session=${session} />` : problem ? null : html`<${Waiting} what="the rolls" />`}`
 }
 
+/** What is sealed and one may see all the same, as long as it is not opened. */
+function Secrets({ store }) {
+  const { value } = useLoaded(() => everyPage(store.api.get, '/secrets'), [store.id, store.secrets.size, store.rolled])
+  const mine = value?.filter(s => s.kind === 'roll' && s.content) ?? []
+  if (!mine.length) return null
+  return html`<section class="card" aria-labelledby="secrets"><h2 id="secrets">For you, and not for everybody</h2>
+    <ul class="rows">${mine.reverse().map(s => html`<li key=${s.n}><a class="go" href=${`#/c/${store.id}/record/${s.n}`}>${rollSentence(s.content, store.name)} <span class="quiet">${s.by}, for ${store.circle(s.visibility, s.by)} only</span></a></li>`)}</ul></section>`
+}
+
+/** The rolls of a session; those that are made while one looks are added. */
 function RollList({ store, session }) {
-  const rolls = store.campaign.counts.rolls + store.campaign.counts.typed_in
-  const { value, problem, again } = useLoaded(() => everyPage(store.api.get, `/rolls?session=${session}`), [session, rolls])
-  if (problem) return html`<${Trouble} problem=${problem} onRetry=${again} />`
-  if (!value) return html`<${Waiting} what="the rolls" />`
-  if (!value.length) return html`<p class="empty">Nothing was rolled in this session.</p>`
+  const list = useRef([])
+  const { value, problem, again } = useLoaded(async () => {
+    const from = (list.current.at(-1)?.n ?? -1) + 1
+    const fresh = await everyPage(store.api.get, `/rolls?session=${session}`, 1000, from)
+    return list.current = [...list.current, ...fresh.filter(r => r.n >= from)]
+  }, [session, store.rolled])
+  const rolls = value ?? list.current
+  if (problem && !rolls.length) return html`<${Trouble} problem=${problem} onRetry=${again} />`
+  if (!value && !rolls.length) return html`<${Waiting} what="the rolls" />`
+  if (!rolls.length) return html`<p class="empty">Nothing was rolled in this session.</p>`
   const row = i => {
-    const r = value[value.length - 1 - i]
+    const r = rolls[rolls.length - 1 - i]
     const struck = r.corrected_by || r.undone_by
     const text = rollSentence(r.roll, store.name)
-    return html`<li class="row roll" key=${r.n} aria-setsize=${value.length} aria-posinset=${i + 1}><a href=${`#/c/${store.id}/roll/${r.n}`}><span class="when">${wallTime(r.at)}</span><span class="text">${struck ? html`<s>${text}</s>` : text} <span class="quiet">${r.by}${r.roll.source === 'physical' ? ', typed in' : ''}</span></span></a></li>`
+    return html`<li class="row roll" key=${r.n} aria-setsize=${rolls.length} aria-posinset=${i + 1}><a href=${`#/c/${store.id}/roll/${r.n}`}><span class="when">${wallTime(r.at)}</span><span class="text">${struck ? html`<s>${text}</s>` : text} <span class="quiet">${r.by}${r.roll.source === 'physical' ? ', typed in' : ''}</span></span></a></li>`
   }
-  return html`<${Windowed} total=${value.length} height=${62} row=${row} label=${`Rolls, the newest first, ${value.length} in all`} class="tall" />`
+  return html`<${Windowed} total=${rolls.length} height=${62} row=${row} label=${`Rolls, the newest first, ${rolls.length} in all`} class="tall" />`
 }
 
 /** Checks the whole ledger with the program that anybody can run from a file. */
@@ -57,7 +74,11 @@ function WholeLedger({ store }) {
 
 // ---------------------------------------------------------------- one roll
 
-export function Audit({ store, argument, options }) {
+export function Audit(props) {
+  return /^\d{1,15}$/.test(props.argument ?? '') ? html`<${Roll} ...${props} />` : html`<${RecordPage} ...${props} />`
+}
+
+function Roll({ store, argument, options }) {
   const n = Number(argument)
   const { value: roll, problem, again } = useLoaded(() => store.api.get(`/rolls/${n}`), [store.id, n])
   const { value: audit } = useLoaded(() => store.api.get(`/rolls/${n}/audit`).catch(() => null), [store.id, n])
@@ -158,12 +179,12 @@ function WhatIf({ store, n, roll, open }) {
     <form onSubmit=${e => e.preventDefault()}><div class="entry"><div class="field"><label for="wi-label">A modifier for</label><input id="wi-label" maxlength="200" value=${name} onInput=${e => setName(e.target.value)} /></div>
       <div class="field"><label for="wi-value">of</label><input id="wi-value" type="number" min="-100" max="100" value=${value} onInput=${e => setValue(e.target.value)} /></div><span></span></div>
     <div class="field"><label for="wi-faces">Other dice <span class="quiet">optional</span></label><input id="wi-faces" inputmode="numeric" autocomplete="off" placeholder=${roll.draws.map(([, f]) => f).slice(0, 4).join(' ')} value=${faces} onInput=${e => setFaces(e.target.value)} /></div>
-    <div class="actions"><${Act} class="main" work=${ask} onDone=${setResult}>Show both lines<//></div></form>
+    <div class="actions"><${Act} submit class="main" work=${ask} onDone=${setResult}>Show both lines<//></div></form>
     ${result ? html`<${TwoLines} store=${store} result=${result} />` : null}</details>`
 }
 
 function TwoLines({ store, result }) {
-  const said = events => events.length ? html`<ul class="told">${events.map(e => html`<li>${e.text || tell({ ...e, by: '' }, store.name).text}</li>`)}</ul>` : html`<p class="quiet">Nothing.</p>`
+  const said = events => events.length ? html`<ul class="told">${events.map(e => html`<li>${e.text || store.tell({ ...e, by: '' }).text}</li>`)}</ul>` : html`<p class="quiet">Nothing.</p>`
   return html`<div role="status"><h3>${result.part_at === undefined || result.part_at === null ? 'The lines never part: it would have come to the same.' : `The lines part at record ${result.part_at}.`}</h3>
     ${result.steps.filter(s => !s.same).slice(0, 12).map(s => html`<section class="pair two-lines"><div><h4>As it happened</h4>${said(s.recorded)}</div><div><h4>Otherwise</h4>${s.refused ? html`<p>The rules say no: ${s.refused}</p>` : said(s.otherwise)}</div></section>`)}
     ${result.characters.length ? html`<h3>In the end</h3><div class="scroll" tabindex="0" role="region" aria-label="How everybody stands in the end"><table><thead><tr><th scope="col">Who</th><th scope="col">As it happened</th><th scope="col">Otherwise</th></tr></thead><tbody>${result.characters.map(c => html`<tr><th scope="row">${c.name}</th><td>${stands(c.recorded)}</td><td>${stands(c.otherwise)}</td></tr>`)}</tbody></table></div>` : null}
@@ -177,15 +198,18 @@ const stands = v => v ? `${v.alive ? '' : 'dead, '}${v.health.points} of ${v.hea
 /** A record by its number, for links to any moment. */
 export function RecordPage({ store, argument }) {
   const n = Number(argument)
-  const { value: rec, problem, again } = useLoaded(() => store.api.get(`/events?from=${n}&limit=1`).then(p => p.items[0]), [store.id, n])
+  const there = /^\d{1,15}$/.test(argument ?? '') && n < store.next
+  const { value: rec, problem, again } = useLoaded(async () => there ? (await store.api.get(`/events?from=${n}&limit=1`)).items[0] : null, [store.id, n, there])
   const [doing, setDoing] = useState(null)
   if (problem) return html`<h1>Record ${argument}</h1><${Trouble} problem=${problem} onRetry=${again} />`
+  if (rec === null) return html`<h1>No such record</h1><p>The ledger of this campaign has ${count(store.next, 'record')}, from 0 on. <a href=${`#/c/${store.id}/table`}>Back to the table</a></p>`
   if (!rec) return html`<h1>Record ${argument}</h1><${Waiting} what="the record" />`
-  const t = tell(rec, store.name)
-  return html`<h1>${t.text}</h1>
-    <dl class="facts"><dt>By</dt><dd>${rec.by}</dd><dt>Game time</dt><dd>${gameTime(rec.clock)}</dd><dt>At</dt><dd>${wallDate(rec.at)}</dd><dt>Record</dt><dd>${rec.n}, ${label(rec.type)}</dd></dl>
-    <p class="actions">${rec.n > 0 ? html`<a class="button" href=${`#/c/${store.id}/record/${rec.n - 1}`}>Before it</a>` : null}<a class="button" href=${`#/c/${store.id}/record/${rec.n + 1}`}>After it</a>
-      ${store.may('dispute.open') && rec.n > 0 ? html`<button type="button" onClick=${() => setDoing({ type: 'dispute.open', preset: { roll: rec.n } })}>Dispute it</button>` : null}</p>
+  return html`<h1>Record ${n}</h1>
+    <p class="lead">${store.tell(rec).text}</p>
+    <dl class="facts"><dt>By</dt><dd>${rec.by}</dd><dt>Game time</dt><dd>${gameTime(rec.clock)}</dd><dt>At</dt><dd>${wallDate(rec.at)}</dd><dt>Kind</dt><dd>${label(rec.type)}</dd></dl>
+    ${rec.type === 'roll.sealed' ? html`<${Sealed} store=${store} rec=${rec} />` : null}
+    <p class="actions">${n > 0 ? html`<a class="button" href=${`#/c/${store.id}/record/${n - 1}`}>Before it</a>` : null}${n + 1 < store.next ? html`<a class="button" href=${`#/c/${store.id}/record/${n + 1}`}>After it</a>` : null}</p>
+    <${Deeds} store=${store} rec=${rec} onDo=${setDoing} />
     <${Check} key=${n} store=${store} n=${n} />
     <details><summary>The record as it is stored</summary><pre tabindex="0">${JSON.stringify(rec, null, 1)}</pre></details>
     ${doing ? html`<${CommandDialog} store=${store} ...${doing} onClose=${() => setDoing(null)} />` : null}`

@@ -76,9 +76,12 @@ function Player({ store, session, steps, from }) {
     return () => clearInterval(timer)
   }, [speed, steps])
   useEffect(() => {
-    // Not at every step of a playing one, and not when somebody has just gone elsewhere.
-    if (speed || !location.hash.includes('/session/')) return
-    history.replaceState(null, '', `#/c/${store.id}/session/${session.id}?at=${step.last}`)
+    if (speed) return
+    // The address follows where one stays: browsers let a page change it only so often.
+    const timer = setTimeout(() => {
+      if (location.hash.includes(`/session/${session.id}`)) history.replaceState(null, '', `#/c/${store.id}/session/${session.id}?at=${step.last}`)
+    }, 150)
+    return () => clearTimeout(timer)
   }, [at, speed])
   useEffect(() => {
     const key = e => {
@@ -94,7 +97,7 @@ function Player({ store, session, steps, from }) {
   }, [at, pace])
 
   const seek = (direction, test) => { for (let k = at + direction; k >= 0 && k < steps.length; k += direction) if (test(steps[k])) return jump(k) }
-  const told = step.records.map(r => ({ rec: r, ...tell(r, name) })).filter((t, _, all) => !t.muted || all.every(o => o.muted))
+  const told = step.records.map(r => ({ rec: r, ...tell(r, name, store) })).filter((t, _, all) => !t.muted || all.every(o => o.muted))
   const party = [...step.state.values()].filter(c => !c.retired)
   return html`<div class="heading"><h1>${session.title}</h1><${Verify} store=${store} session=${session} /></div>
     <section class="card" aria-labelledby="moment"><h2 id="moment" class="visually-hidden">This moment</h2>

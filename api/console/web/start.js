@@ -1,6 +1,6 @@
 // Before the table: signing in, starting a campaign, joining one.
 import { html, useState } from './html.js'
-import { admin, adopt, forget, identities, linkFor, signIn, tokenIn } from './auth.js'
+import { admin, identities, linkFor, signIn, signOut, tokenIn } from './auth.js'
 import { request, systemOf, systems } from './api.js'
 import { lasting } from './device.js'
 import { canSit, seatsOpen } from './seat.js'
@@ -21,17 +21,22 @@ export function Home({ wanted }) {
 }
 
 function MyTable({ identity }) {
-  const { value } = useLoaded(() => request('GET', `/v1/campaigns/${identity.campaign}`, { identity }), [identity.campaign])
+  const { value } = useLoaded(() => request('GET', `/v1/campaigns/${identity.campaign}`), [identity.campaign])
   return html`<li><a class="go" href=${`#/c/${identity.campaign}/table`}><strong>${value?.name ?? 'Campaign'}</strong> <span class="quiet">as ${identity.handle}${identity.role === 'gm' ? ', game master' : ''}</span></a></li>`
 }
 
 function AllTables() {
-  const { value, problem, again } = useLoaded(() => request('GET', '/v1/campaigns?limit=200', { identity: admin() }), [])
+  const [from, setFrom] = useState(0)
+  const [seen, setSeen] = useState([])
+  const { value, problem, again } = useLoaded(() => request('GET', `/v1/campaigns?from=${from}&limit=100`), [from])
+  const items = [...seen, ...value?.items ?? []]
+  const more = () => { setSeen(items); setFrom(value.next) }
   return html`<h2>Campaigns on this server</h2>
-    <p><a class="button" href="#/start">Start a campaign</a> <button type="button" class="plain" onClick=${() => { forget('server'); location.reload() }}>Sign the admin out</button></p>
+    <p class="actions"><a class="button" href="#/start">Start a campaign</a> <${Act} class="plain" work=${async () => { await signOut(); location.reload() }}>Sign the admin out<//></p>
     <${Trouble} problem=${problem} onRetry=${again} />
-    ${value && !value.items.length ? html`<p class="quiet">There is none yet.</p>` : null}
-    <ul class="rows">${value?.items.map(c => html`<li><a class="go" href=${`#/c/${c.id}/table`}><strong>${c.name ?? c.id}</strong> <span class="quiet">${c.problem ?? `${c.system}, begun ${wallDate(c.created_at)}`}</span></a></li>`)}</ul>`
+    ${value && !items.length ? html`<p class="quiet">There is none yet.</p>` : null}
+    <ul class="rows">${items.map(c => html`<li key=${c.id}><a class="go" href=${`#/c/${c.id}/table`}><strong>${c.name ?? c.id}</strong> <span class="quiet">${c.problem ?? `${c.system}, begun ${wallDate(c.created_at)}`}</span></a></li>`)}</ul>
+    ${value?.next ? html`<p><button type="button" onClick=${more}>More campaigns</button></p>` : null}`
 }
 
 function SignIn() {
@@ -45,7 +50,7 @@ function SignIn() {
     <p>Players: scan the code or open the link that your game master shows you. Whoever runs the server: paste the admin token, which stands in the file <code>admin.token</code>.</p>
     <form onSubmit=${e => e.preventDefault()}><div class="field"><label for="token">Link or token</label>
       <input id="token" type="password" autocomplete="off" value=${text} onInput=${e => setText(e.target.value)} /></div>
-      <${Act} class="main" work=${go}>Sign in<//></form></section>`
+      <${Act} submit class="main" work=${go}>Sign in<//></form></section>`
 }
 
 /** One form makes a campaign. */
@@ -66,11 +71,12 @@ export function Start() {
     const body = { name: name.trim(), system }
     if (Object.keys(options).length) body.options = options
     if (overrides !== 'shown') body.policy = { overrides }
-    const campaign = await request('POST', '/v1/campaigns', { identity: admin(), body, key })
-    adopt({ token: campaign.gm.token, admin: false, campaign: campaign.campaign, handle: campaign.gm.handle, role: 'gm' })
+    const campaign = await request('POST', '/v1/campaigns', { body, key })
+    await signIn(campaign.gm.token)
     return campaign
   }
   return html`<h1>Start a campaign</h1>
+    <p><a href="#/">Or open a campaign that is on this server</a></p>
     <${Trouble} problem=${problem} onRetry=${again} />
     <form class="stack" onSubmit=${e => e.preventDefault()}>
       <div class="field"><label for="name">Name</label><input id="name" maxlength="200" required autofocus value=${name} onInput=${e => setName(e.target.value)} /></div>
@@ -80,7 +86,7 @@ export function Start() {
       <div class="field"><label for="overrides">May the game master override a roll?</label>
         <select id="overrides" aria-describedby="overrides-hint" onChange=${e => setOverrides(e.target.value)}>${OVERRIDES.map(([v, text]) => html`<option value=${v} selected=${v === overrides}>${text}</option>`)}</select>
         <p class="hint" id="overrides-hint">The dice stay what they are; the ruling stands beside them. This is fixed for ever.</p></div>
-      <div class="actions"><${Act} class="main" work=${create} onDone=${setMade}>Start the campaign<//></div>
+      <div class="actions"><${Act} submit class="main" work=${create} onDone=${setMade}>Start the campaign<//></div>
     </form>`
 }
 
@@ -100,7 +106,7 @@ function Options({ system, values, onChange }) {
       return html`<div class="field"><label for=${id}>${label(o.name.replace(/^[^.]*\./, ''))}</label>
         ${o.values ? html`<select id=${id} aria-describedby=${id + '-d'} onChange=${e => set(o, e.target.value)}>${o.values.map(v => html`<option value=${v} selected=${v === (values[o.name] ?? o.default)}>${{ true: 'yes', false: 'no' }[v] ?? v.replace(/_/g, ' ')}${v === o.default ? ' (usual)' : ''}</option>`)}</select>`
           : html`<input id=${id} type="number" aria-describedby=${id + '-d'} min=${o.min ?? 0} max=${o.max} value=${values[o.name] ?? o.default} onInput=${e => set(o, e.target.value)} />`}
-        <p class="hint" id=${id + '-d'}>${o.doc} <span class="quiet">${o.rule}</span></p></div>`
+        <p class="hint" id=${id + '-d'}>${o.doc.replace(/\b(true|false):/g, (_, v) => ({ true: 'yes', false: 'no' })[v] + ':')} <span class="quiet">${o.rule}</span></p></div>`
     })}</details>`
 }
 
@@ -125,6 +131,15 @@ export function Join({ store }) {
     <p class="lead">You are <strong>${me.handle}</strong>, ${me.role === 'gm' ? 'the game master' : me.role}.${characters.length ? ` You play ${characters.map(c => c.name).join(' and ')}.` : ''}</p>
     ${me.role === 'spectator' ? null : html`<section class="card"><h2>What this device does for you</h2>
       <p>It keeps secrets of its own and mixes them into the dice. Then nobody can foresee your rolls, and nobody can choose the dice of the table alone, the host included. Everything this device does for that it does by itself.</p>
+      <p>${seatWords(store, sits)}</p>
       ${lasting ? null : html`<p class="notice">This browser window keeps nothing: when you close it, the device's secrets are gone and you take another seat.</p>`}</section>`}
     <div class="actions"><${Act} class="main large" work=${seat}>${sits ? 'Join and take my seat' : 'Join the table'}<//></div>`
+}
+
+/** Whether this device has its seat already, or when it gets one. */
+function seatWords(store, sits) {
+  if (store.device) return 'It has its seat in this session.'
+  if (sits) return 'The seats are open: it takes yours now.'
+  if (canSit(store)) return 'The dice of this session are fixed already. It can still take part until your first roll: see the table.'
+  return store.session ? 'The dice of this session are fixed without it. It takes your seat in the next one.' : 'It takes your seat when a session opens.'
 }

@@ -1,11 +1,12 @@
 // One campaign as this page knows it: loaded once, then kept up by the live feed. Events carry their outcome, so nothing
 // here knows a rule.
 import { everyPage, follow, give, Problem, systemOf, unanswered, within } from './api.js'
-import { inCampaign } from './auth.js'
+import { inCampaign, signIn } from './auth.js'
 import * as chains from './chains.js'
 import { watch } from './proof.js'
 import { uuid } from './subtle.js'
 import { useEffect, useState } from './html.js'
+import { circle, tell } from './words.js'
 
 const BACKLOG = 60 // records shown at once when the page opens
 const PAGE = 200
@@ -22,9 +23,12 @@ export class Store {
   /** @type {Map<string, object>} */ characters = new Map()
   /** @type {Map<number, object>} */ log = new Map()
   next = 0 // n of the record that comes next
-  live = 0 // n from which on records came live
+  live = 0 // n from which on records came while the page was open
+  since = 0 // n from which on records came live: what lies before it happened before one looked, or while the connection was lost
+  rolled = 0 // counts the rolls that came since
   clock = 0
   seating = null // { seating, ask, revealed } while one is closed and not sealed
+  /** What is sealed and may be seen all the same, by n of its record. @type {Map<number, object>} */ secrets = new Map()
   declared = null // { n, lane, witness, purpose } while one waits
   device = null // this device's chains in the open session
   alarm = null
@@ -35,15 +39,20 @@ export class Store {
 
   constructor(id) {
     this.id = id
+    this.handle = inCampaign(id)?.handle // whose store this is
     this.api = within(id)
     this.listeners = new Set()
     this.asked = new Set() // pages of the log that are on their way
-    this.timers = {}
+    this.timers = {} // of what is done soon
+    this.doing = new Set() // what is being done
   }
 
   get me() { return inCampaign(this.id) }
   get gm() { return this.me?.role === 'gm' }
   name = id => this.characters.get(id)?.name ?? 'somebody'
+  /** What a record says to whoever looks. */
+  tell = rec => tell(rec, this.name, this)
+  circle = (visibility, by) => circle(visibility, by, this.campaign.participants, this.handle)
   command = type => this.system?.commands.find(c => c.type === type)
 
   /** Whether one may give a type of command. */
@@ -65,34 +74,61 @@ export class Store {
     try {
       await this.load()
     } catch (error) {
+      const refused = error instanceof Problem && [401, 403, 404].includes(error.status)
       this.problem = error
-      this.connection = error instanceof Problem ? 'refused' : 'lost'
+      this.connection = refused ? 'refused' : 'lost'
       this.changed()
-      if (!(error instanceof Problem) && !this.ended) this.later('start', () => this.start(), 2000)
+      if (!refused && !this.ended) this.later('start', () => this.start(), 2000)
       return
     }
     this.next = Math.max(0, this.campaign.as_of + 1 - BACKLOG)
-    this.live = this.campaign.as_of + 1
-    this.stop = follow(this.id, {
-      next: () => this.next,
-      record: rec => this.receive(rec),
-      backlogEnd: () => { this.connection = 'live'; this.problem = null; this.changed() },
-      state: (state, problem) => { this.connection = state; this.problem = problem ?? null; this.changed() }
-    })
-    this.waiting = unanswered(this.id)
+    this.live = this.since = this.campaign.as_of + 1
+    this.listen()
+    this.waiting = unanswered(this.id, this.me.handle)
     for (const { command, key } of this.waiting) this.again(command, key)
     this.seen().catch(() => {}) // looked at again with the next record
     this.changed()
   }
 
+  /** Follows the live feed from the record that comes next. */
+  listen() {
+    let lost = false
+    this.stop = follow(this.id, {
+      next: () => this.next,
+      record: rec => this.receive(rec),
+      secret: ({ n, content }) => { this.secrets.set(n, content); this.changed() },
+      backlogEnd: () => {
+        if (lost) {
+          this.since = this.next
+          this.later('refresh', () => this.refresh(), 0) // what was asked for meanwhile may have failed
+        }
+        lost = false
+        this.connection = 'live'
+        this.problem = null
+        this.changed()
+      },
+      state: (state, problem) => {
+        lost ||= state === 'lost'
+        this.connection = state
+        this.problem = problem ?? null
+        if (problem?.status === 400) { // it does not know where this page has read to
+          this.problem = new Error('The server does not have all records that this page has read. Load the page anew to see what it has.')
+          this.later('seen', () => this.seen(), 0)
+        }
+        this.changed()
+      }
+    })
+  }
+
   async load() {
     const { get } = this.api
     this.campaign = await get('')
-    const [system, characters] = await Promise.all([
-      this.system ?? systemOf(this.campaign), everyPage(get, '/characters'), this.loadSession()
+    const [system, characters, secrets] = await Promise.all([
+      this.system ?? systemOf(this.campaign), everyPage(get, '/characters'), everyPage(get, '/secrets'), this.loadSession()
     ])
     this.system = system
-    this.characters = new Map(characters.map(c => [c.id, c]))
+    this.characters = newest(this.characters, characters, this.campaign.as_of)
+    for (const { n, content } of secrets) if (content) this.secrets.set(n, content)
     this.clock = this.campaign.clock
     await this.loadDuties()
   }
@@ -106,10 +142,11 @@ export class Store {
 
   async loadSession() {
     const id = this.campaign.session
-    this.session = id ? await this.api.get(`/sessions/${id}`) : null
-    this.device = null
-    const lane = this.session?.lanes.filter(l => l.principal === this.me?.handle && l.c0 !== '-').at(-1)
-    if (lane) this.device = await chains.of(this.id, id, lane)
+    const session = id ? await this.api.get(`/sessions/${id}`) : null
+    const lane = session?.lanes.filter(l => l.principal === this.me?.handle && l.c0 !== '-').at(-1)
+    const device = lane ? await chains.of(this.id, id, lane) : null
+    this.session = session // both at once: a roll in between would miss its device
+    this.device = device
   }
 
   /** This lane of mine that rolls come from. */
@@ -146,6 +183,7 @@ export class Store {
     this.clock = rec.type === 'correction.made' ? rec.clock : Math.max(this.clock, rec.clock)
     const d = rec.data ?? {}
     if (d.character) this.happened(rec, d)
+    if (/^roll\.(made|resolved|opened)$/.test(rec.type)) this.rolled++
     if (rec.n >= this.live) this.duty(rec)
     if (TABLE.has(rec.type) && rec.n >= this.live) this.later('refresh', () => this.refresh(), 150)
     if (rec.n >= this.live) this.later('attend', () => this.attend(), 400)
@@ -169,10 +207,25 @@ export class Store {
     this.characters.set(d.character, next)
   }
 
-  /** Runs f soon, once, however often it is asked for. */
+  /**
+   * Runs f soon, once however often it is asked for meanwhile, and never twice at a time. What fails because nothing can
+   * be reached is tried again.
+   */
   later(name, f, ms) {
-    clearTimeout(this.timers[name])
-    this.timers[name] = setTimeout(() => { if (!this.ended) Promise.resolve(f()).catch(() => {}) }, ms)
+    if (name in this.timers) return
+    this.timers[name] = setTimeout(async () => {
+      delete this.timers[name]
+      if (this.ended) return
+      if (this.doing.has(name)) return this.later(name, f, ms || 100)
+      this.doing.add(name)
+      try {
+        await f()
+      } catch (error) {
+        if (!(error instanceof Problem) || error.status >= 500 || error.status === 429) this.later(name, f, 2000)
+      } finally {
+        this.doing.delete(name)
+      }
+    }, ms)
   }
 
   /** Loads the part of the log around a record. */
@@ -207,14 +260,14 @@ export class Store {
    * @param {object} command @param {{key?: string, onWait?: (reason: string) => void}} [options]
    */
   async give(command, options = {}) {
-    const key = options.key ?? uuid()
+    const key = options.key ?? uuid(), by = this.me.handle
     try {
-      return await this.settle(await give(this.id, command, { ...options, key }))
+      return await this.settle(await give(this.id, command, { ...options, by, key }))
     } catch (error) {
       if (error.code !== 'seat_link_due' || !this.device) throw error
       const due = Number(/element (\d+)/.exec(error.message)?.[1]) || undefined
       const seat = await chains.linkFor(this.device, due)
-      return this.settle(await give(this.id, { ...command, seat }, { ...options, key }))
+      return this.settle(await give(this.id, { ...command, seat }, { ...options, by, key }))
     }
   }
 
@@ -236,10 +289,10 @@ export class Store {
   // -------------------------------------------------------------- the device
 
   /** Takes a seat with chains of this device. */
-  async sit({ lost = false } = {}) {
+  async sit({ lost = false, ...options } = {}) {
     const made = await chains.make(this.id, this.session.id)
     const data = { c0: made.c0, x0: made.x0, n: made.n }
-    await this.give({ type: 'seat.take', data: lost ? { ...data, lost } : data })
+    await this.give({ type: 'seat.take', data: lost ? { ...data, lost } : data }, options)
     await this.refresh()
   }
 
@@ -283,11 +336,31 @@ export class Store {
     await this.give({ type: 'roll.witness', data: { declared: d.n, w: await chains.witness(this.device, d.witness.m) } })
   }
 
+  /** A new token for somebody. One's own ends at once with its feeds, so this browser takes up the new one first. */
+  async newToken(handle) {
+    const mine = handle === this.me.handle
+    if (mine) this.stop()
+    try {
+      const made = await this.api.post(`/participants/${encodeURIComponent(handle)}/token`)
+      if (mine) await signIn(made.token).catch(() => {}) // the link that is shown now still leads in
+      return made
+    } finally {
+      if (mine && !this.ended) this.listen()
+    }
+  }
+
   end() {
     this.ended = true
     this.stop?.()
     for (const t of Object.values(this.timers)) clearTimeout(t)
   }
+}
+
+/** Characters as they were listed, but for those of which something newer came meanwhile. */
+function newest(had, listed, asOf) {
+  const now = new Map(listed.map(c => [c.id, c]))
+  for (const [id, c] of had) if (c.as_of > (now.get(id)?.as_of ?? asOf)) now.set(id, c)
+  return now
 }
 
 const open = new Map()
@@ -303,10 +376,19 @@ export function storeOf(id) {
   return open.get(id)
 }
 
-/** Ends all stores: somebody signs out. */
+/** Ends all stores: somebody signs in or out. */
 export function closeStores() {
   for (const store of open.values()) store.end()
   open.clear()
+}
+
+/** Ends the stores of those who are somebody else by now: another tab has signed in or out. */
+export function closeForeign() {
+  for (const [id, store] of open) {
+    if (store.handle === inCampaign(id)?.handle && store.connection !== 'refused') continue
+    store.end()
+    open.delete(id)
+  }
 }
 
 /** Draws again whenever the store changes. */

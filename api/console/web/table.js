@@ -1,14 +1,14 @@
 // The table: the party, the clock, what can be done, and what happens as it happens.
 import { html, useMemo, useState } from './html.js'
 import { canSit } from './seat.js'
-import { CommandDialog, Outcome } from './command.js'
+import { CommandDialog, Deeds, Outcome, Sealed } from './command.js'
 import { Act, Conditions, Dialog, Health, Windowed } from './ui.js'
-import { count, duration, gameTime, rankStep, tell, until, wallTime } from './words.js'
+import { count, duration, gameTime, rankStep, until, wallDate, wallTime } from './words.js'
 
 /** The common things, each one tap away; the rest stands behind "More". */
 const COMMON = ['roll', 'check', 'attack', 'wound.inflict', 'wound.treat']
 /** What is done elsewhere on these pages, or by the device itself. */
-const ELSEWHERE = /^(seat|seating)\.|^participant\.|^session\.|^roll\.(witness|seal|pass|void)$|^clock\.advance$|^dispute\.|^correction\./
+const ELSEWHERE = /^(seat|seating)\.|^participant\.|^session\.|^roll\.(witness|seal|pass|void|open|widen)$|^clock\.advance$|^(dispute|correction|ruling)\.|^target\.open$/
 
 export function Table({ store }) {
   const [chosen, setChosen] = useState(null)
@@ -100,18 +100,18 @@ function Seats({ store }) {
   const lost = store.lane && store.lane.c0 !== '-' && !store.device && store.me?.role !== 'spectator' && !store.me?.admin
   if (!waiting.length && !asked.length && mine) {
     return html`<details class="seats"><summary>Let this device take part in the dice</summary><p>With a seat of its own this device mixes its secrets into the dice. ${store.gm ? 'You then close the seats once more.' : 'The game master then closes the seats once more.'} It is possible until your first roll of the session.</p>
-      <${Act} work=${() => store.sit()}>Take my seat<//></details>`
+      <${Act} work=${options => store.sit(options)}>Take my seat<//></details>`
   }
   if (!waiting.length && !asked.length && !lost) {
     return devices.length ? html`<p class="seats quiet">The dice are fixed. Secrets came from the server and ${count(devices.length, 'device')}: ${[...new Set(devices.map(l => l.principal))].join(', ')}.</p>` : null
   }
   return html`<section class="card seats" aria-labelledby="seats"><h2 id="seats">${store.seating ? 'The seats are closed' : waiting.length ? 'Taking seats' : 'Your seat'}</h2>
-    ${mine ? html`<p>Take your seat with this device, and nobody can foresee your rolls or choose the dice of the table without you.</p><${Act} class="main" work=${() => store.sit()}>Take my seat<//>` : null}
-    ${lost ? html`<p>Your seat in this session belongs to another device, or to a browser that has forgotten it. Its secrets are needed for your rolls.</p><${Act} work=${() => store.sit({ lost: true })}>Take a new seat with this device<//>` : null}
+    ${mine ? html`<p>Take your seat with this device, and nobody can foresee your rolls or choose the dice of the table without you.</p><${Act} class="main" work=${options => store.sit(options)}>Take my seat<//>` : null}
+    ${lost ? html`<p>Your seat in this session belongs to another device, or to a browser that has forgotten it. Its secrets are needed for your rolls.</p><${Act} work=${options => store.sit({ lost: true, ...options })}>Take a new seat with this device<//>` : null}
     ${waiting.length && devices.length ? html`<p>With a device: ${devices.map(l => l.principal).join(', ')}.</p>` : null}
     ${asked.length ? html`<p>Waiting for the devices of ${asked.map(a => a.lane).join(', ')}. They answer by themselves when their page is open.</p>` : null}
-    ${store.gm && !store.seating && waiting.length ? html`<${Act} work=${() => store.give({ type: 'seating.close', data: {} })}>Everybody sits: close the seats<//>` : null}
-    ${store.gm && asked.length ? html`<${Act} work=${() => store.give({ type: 'seating.seal', data: {} })}>Go on without them<//><p class="hint">Their names are written down as missing.</p>` : null}
+    ${store.gm && !store.seating && waiting.length ? html`<${Act} work=${options => store.give({ type: 'seating.close', data: {} }, options)}>Everybody sits: close the seats<//>` : null}
+    ${store.gm && asked.length ? html`<${Act} work=${options => store.give({ type: 'seating.seal', data: {} }, options)}>Go on without them<//><p class="hint">Their names are written down as missing.</p>` : null}
     ${!store.gm && !mine && !lost && !store.seating && waiting.length ? html`<p class="quiet">The game master closes the seats when everybody sits.</p>` : null}
   </section>`
 }
@@ -130,14 +130,14 @@ function Clock({ store, onDo }) {
   const due = useMemo(() => [...store.characters.values()].filter(c => c.alive && !c.retired && c.next_tick).sort((a, b) => a.next_tick.due - b.next_tick.due), [store.characters, store.next])
   const round = Number(Object.entries(store.campaign.options ?? {}).find(([name]) => name.endsWith('round_seconds'))?.[1] ?? 3)
   const steps = [[round, '+ round'], [600, '+ 10 min'], [28800, '+ 8 h'], [86400, '+ day']]
-  const pass = seconds => () => store.give({ type: 'clock.advance', data: { seconds } })
+  const pass = seconds => options => store.give({ type: 'clock.advance', data: { seconds } }, options)
   const done = a => { store.news = `It is ${gameTime(store.clock)}`; setAnswer(a) }
   return html`<section class="card clock" aria-labelledby="clock"><h2 id="clock" class="visually-hidden">Game time</h2>
     <p class="now"><span class="visually-hidden">Game time: </span>${gameTime(store.clock)}</p>
     ${store.campaign.advancing ? html`<p class="quiet" role="status">Time is passing, until ${gameTime(store.campaign.advancing.to)} …</p>` : null}
     ${store.may('clock.advance') ? html`<div class="buttons">${steps.map(([seconds, text]) => html`<${Act} work=${pass(seconds)} onDone=${done} label=${`${text}: let ${duration(seconds)} pass`}>${text}<//>`)}
       <button type="button" onClick=${() => onDo('clock.advance')}>custom</button></div>` : null}
-    ${due.length ? html`<details class="due" open><summary>Next due</summary><ul class="told" tabindex=${due.length > 2 ? 0 : undefined} aria-label="Next due">${due.map(c => html`<li><span class="quiet">${until(c.next_tick.due, store.clock)}</span> ${c.name}, ${c.next_tick.kind} <span class="quiet">(${c.health.rank})</span></li>`)}</ul></details>` : html`<p class="quiet">Nobody has a check ahead.</p>`}
+    ${due.length ? html`<details class="due" open><summary>Next due</summary><ul class="told" tabindex=${due.length > 2 ? 0 : undefined} aria-label="Next due">${due.map(c => html`<li><span class="quiet">${until(c.next_tick.due, store.clock)}</span> ${c.name}, check of the ${c.next_tick.kind} <span class="quiet">(${c.health.rank})</span></li>`)}</ul></details>` : html`<p class="quiet">Nobody has a check ahead.</p>`}
     ${answer ? html`<${Dialog} title="Time has passed" onClose=${() => setAnswer(null)}><${Outcome} store=${store} answer=${answer} onClose=${() => setAnswer(null)} /><//>` : null}
   </section>`
 }
@@ -152,7 +152,7 @@ function Log({ store, onDo }) {
   const row = i => {
     const n = total - 1 - i, rec = store.log.get(n)
     if (!rec) { store.loadLog(n); return html`<li key=${n} class="row quiet" aria-setsize=${total} aria-posinset=${i + 1}>…</li>` }
-    return html`<${LogRow} key=${n} store=${store} rec=${rec} backlog=${n < store.live} edge=${n === store.live && n > 0} position=${i + 1} total=${total} onOpen=${() => setOpen(rec)} />`
+    return html`<${LogRow} key=${n} store=${store} rec=${rec} edge=${n === store.since && n > 0} position=${i + 1} total=${total} onOpen=${() => setOpen(rec)} />`
   }
   return html`<section class="log" aria-labelledby="log"><div class="heading"><h2 id="log">What happened</h2>${store.may('note.add') ? html`<button type="button" onClick=${() => onDo('note.add')}>Add a note</button>` : null}</div>
     <${Windowed} total=${total} height=${ROW} row=${row} label=${`Events, the newest first, ${total} in all`} />
@@ -160,26 +160,25 @@ function Log({ store, onDo }) {
   </section>`
 }
 
-function LogRow({ store, rec, backlog, edge, position, total, onOpen }) {
-  const t = tell(rec, store.name)
-  return html`<li class=${`row ${t.kind}${t.muted ? ' muted' : ''}${backlog ? ' backlog' : ''}${edge ? ' edge' : ''}`} aria-setsize=${total} aria-posinset=${position}>
+function LogRow({ store, rec, edge, position, total, onOpen }) {
+  const t = store.tell(rec)
+  return html`<li class=${`row ${t.kind}${t.muted ? ' muted' : ''}${edge ? ' edge' : ''}`} aria-setsize=${total} aria-posinset=${position}>${edge ? html`<span class="since">live from here</span>` : null}
     <button type="button" onClick=${onOpen}><span class="when">${wallTime(rec.at)}</span><span class="text">${t.text}</span></button></li>`
 }
 
 /** One record: what it says, who did it, where to go from it, and how to take it back. */
 export function RecordDialog({ store, rec, onClose }) {
-  const t = tell(rec, store.name)
   const [doing, setDoing] = useState(null)
   const roll = rec.type === 'roll.made' || rec.type === 'roll.resolved'
   if (doing) return html`<${CommandDialog} store=${store} ...${doing} onClose=${onClose} />`
-  return html`<${Dialog} title=${t.text} onClose=${onClose}>
-    <dl class="facts"><dt>By</dt><dd>${rec.by}</dd><dt>Game time</dt><dd>${gameTime(rec.clock)}</dd><dt>At</dt><dd>${new Date(rec.at).toLocaleString()}</dd><dt>Record</dt><dd>${rec.n}, ${rec.type}</dd></dl>
+  return html`<${Dialog} title=${`Record ${rec.n}`} onClose=${onClose}>
+    <p class="big-words">${store.tell(rec).text}</p>
+    <dl class="facts"><dt>By</dt><dd>${rec.by}</dd><dt>Game time</dt><dd>${gameTime(rec.clock)}</dd><dt>At</dt><dd>${wallDate(rec.at)}</dd></dl>
     ${roll ? html`<p><a class="button main" href=${`#/c/${store.id}/roll/${rec.n}`}>Why this result?</a></p>` : null}
+    ${roll ? null : html`<p><a href=${`#/c/${store.id}/record/${rec.n}`}>Check this record on this device</a></p>`}
     ${rec.data?.character && store.characters.has(rec.data.character) ? html`<p><a href=${`#/c/${store.id}/character/${rec.data.character}`}>To ${store.name(rec.data.character)}</a></p>` : null}
-    ${rec.type === 'roll.sealed' && store.may('roll.open') && rec.by === store.me.handle ? html`<p><button type="button" onClick=${() => setDoing({ type: 'roll.open', preset: { roll: rec.n } })}>Open this secret roll</button></p>` : null}
-    <p class="actions">${store.may('dispute.open') && rec.n > 0 ? html`<button type="button" onClick=${() => setDoing({ type: 'dispute.open', preset: { roll: rec.n } })}>Dispute it</button>` : null}
-      ${store.may('correction.make') ? html`<button type="button" onClick=${() => setDoing({ type: 'correction.make', preset: { command: rec.cmd.id } })}>Take it back</button>` : null}</p>
+    ${rec.type === 'roll.sealed' ? html`<${Sealed} store=${store} rec=${rec} />` : null}
+    <${Deeds} store=${store} rec=${rec} onDo=${setDoing} />
     <details><summary>The record as it is stored</summary><pre tabindex="0">${JSON.stringify(rec, null, 1)}</pre></details>
   <//>`
 }
-

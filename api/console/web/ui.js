@@ -1,6 +1,7 @@
 // Small parts that all pages are made of.
 import { html, useEffect, useLayoutEffect, useRef, useState } from './html.js'
 import { Problem, sentence } from './api.js'
+import { uuid } from './subtle.js'
 import { count, rankStep, until } from './words.js'
 
 /** A problem in a sentence, with a way on. */
@@ -15,42 +16,60 @@ export function Trouble({ problem, onRetry }) {
   </div>`
 }
 
-/** A button whose work takes a while: it works once at a time, and says what went wrong. */
-export function Act({ work, class: kind = '', children, disabled, onDone, label }) {
-  const [busy, setBusy] = useState(false)
-  const [problem, setProblem] = useState(null)
-  const running = useRef(false)
-  const click = async () => {
+/**
+ * Work that is done once at a time, however often it is asked for. It gets a key that stays the same until the work came
+ * to something: what is tried again after a lost answer is the same command.
+ * @param {(options: {key: string, onWait: (why: string) => void}) => Promise<any>} work
+ */
+export function useOnce(work, onDone) {
+  const [state, setState] = useState({ busy: false, wait: '', problem: null })
+  const running = useRef(false), key = useRef(uuid())
+  const run = async () => {
     if (running.current) return // the second tap of a double tap
     running.current = true
-    setBusy(true)
-    setProblem(null)
+    setState({ busy: true, wait: '', problem: null })
     try {
-      const done = await work()
+      const done = await work({ key: key.current, onWait: wait => setState(s => ({ ...s, wait })) })
+      key.current = uuid()
+      setState({ busy: false, wait: '', problem: null })
       onDone?.(done)
-    } catch (error) {
-      setProblem(error)
+    } catch (problem) {
+      if (problem instanceof Problem && problem.status < 500) key.current = uuid() // nothing was stored: what is tried now is another command
+      setState({ busy: false, wait: '', problem })
     } finally {
       running.current = false
-      setBusy(false)
     }
   }
-  return html`<button type="button" class=${kind} disabled=${disabled} aria-busy=${busy} aria-label=${label} onClick=${click}>${children}</button>
-    <${Trouble} problem=${problem} />`
+  return { ...state, run }
+}
+
+/** What a wait and a failure look like. */
+export const Progress = ({ wait, problem }) => html`<${Trouble} problem=${problem} />${wait ? html`<p class="notice" role="status">${wait}</p>` : null}`
+
+/** A button whose work takes a while: it works once at a time, and says what it waits for and what went wrong. */
+export function Act({ work, class: kind = '', children, disabled, onDone, label, submit }) {
+  const { busy, wait, problem, run } = useOnce(work, onDone)
+  // As the button of a form it is what the Enter key presses.
+  return html`<button type=${submit ? 'submit' : 'button'} class=${kind} disabled=${disabled} aria-busy=${busy} aria-label=${label} onClick=${e => { e.preventDefault(); run() }}>${children}</button>
+    <${Progress} wait=${wait} problem=${problem} />`
 }
 
 /** A window above the page. The browser keeps the focus in it, and gives it back. */
 export function Dialog({ title, onClose, children, wide }) {
-  const ref = useRef(null)
+  const ref = useRef(null), pressed = useRef(null), gone = useRef(false)
   useLayoutEffect(() => {
     const dialog = ref.current
     dialog.showModal()
     // The first field is what one came for; on a phone its keyboard would hide the rest.
-    if (!matchMedia('(pointer: coarse)').matches) dialog.querySelector('form input, form select, form textarea')?.focus()
-    return () => dialog.close()
+    const first = dialog.querySelector('form input, form select, form textarea')
+    const chosen = first?.type === 'radio' ? dialog.querySelector(`form [name="${first.name}"]:checked`) : null
+    if (!matchMedia('(pointer: coarse)').matches) (chosen ?? first)?.focus()
+    return () => { gone.current = true; dialog.close() }
   }, [])
-  return html`<dialog ref=${ref} class=${wide ? 'wide' : ''} aria-labelledby="dialog-title" onCancel=${e => { e.preventDefault(); onClose() }}
-      onClick=${e => { if (e.target === ref.current) onClose() }}>
+  // A browser closes a window that does not heed the Escape key by itself. A press that began in the window and ended
+  // beside it marks text, and closes nothing.
+  return html`<dialog ref=${ref} class=${wide ? 'wide' : ''} aria-labelledby="dialog-title" onCancel=${e => { e.preventDefault(); onClose() }} onClose=${() => { if (!gone.current) onClose() }}
+      onPointerDown=${e => { pressed.current = e.target }} onClick=${e => { if (e.target === ref.current && pressed.current === ref.current) onClose() }}>
     <div class="dialog">
       <header><h2 id="dialog-title">${title}</h2><button type="button" class="plain close" aria-label="Close" onClick=${onClose}>✕</button></header>
       ${children}
