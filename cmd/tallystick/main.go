@@ -78,6 +78,13 @@ TALLYSTICK_LISTEN) or as a line "listen = 127.0.0.1:8037" in a file named by
 	return root
 }
 
+// complete makes the shell offer the values of a flag.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic("cmd: " + err.Error()) // the flag is not there
+	}
+}
+
 // version is what the build says about itself.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
