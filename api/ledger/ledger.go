@@ -64,6 +64,10 @@ func (e *RedError) Error() string {
 // Unwrap gives what is wrong with the ledger.
 func (e *RedError) Unwrap() error { return e.Err }
 
+// Buckets are the small stores beside the ledger that a restored one needs
+// too. What they hold is not in the records.
+var Buckets = []string{TokenBucket, VaultBucket, ImportedBucket}
+
 // Config is what a Ledger is made of.
 type Config struct {
 	Journal journal.Journal

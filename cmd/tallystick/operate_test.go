@@ -32,6 +32,7 @@ import (
 type watched struct {
 	*process
 	campaign, gm, player string
+	dir                  string
 	secrets              []string // what no figure, line or span may have
 }
 
@@ -57,7 +58,8 @@ func (l *lockedBuffer) String() string {
 var plain = map[string]any{"stats": map[string]int{"str": 0, "con": 0, "dex": 0, "per": 0, "int": 0, "wits": 0, "cha": 0, "app": 0}, "skills": map[string]int{}}
 
 func watch(t *testing.T, flags ...string) *watched {
-	w := &watched{process: serve(t, t.TempDir(), append([]string{"--log-format", "json", "--metrics-listen", "127.0.0.1:0"}, flags...)...)}
+	dir := t.TempDir()
+	w := &watched{dir: dir, process: serve(t, dir, append([]string{"--log-format", "json", "--metrics-listen", "127.0.0.1:0"}, flags...)...)}
 	admin := w.token
 	w.campaign = w.newCampaign("rpgamix")
 	w.gm = w.token
