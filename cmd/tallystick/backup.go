@@ -30,7 +30,7 @@ folder is a data folder without its keys: keep those once, elsewhere.`,
 		Example: `  tallystick backup --data /var/lib/tallystick --out /backup/monday`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, err := logger(cmd.ErrOrStderr(), "text")
+			log, err := levelled(cmd.ErrOrStderr(), "text", "error") // a store that was copied while it is written warns of that
 			if err != nil {
 				return err
 			}

@@ -85,8 +85,14 @@ func complete(cmd *cobra.Command, flag string, values ...string) {
 	}
 }
 
+// release is the version of a package, set by the linker; empty otherwise.
+var release string
+
 // version is what the build says about itself.
 func version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
