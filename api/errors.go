@@ -34,6 +34,7 @@ type Problem struct {
 	Errors   []FieldError `json:"errors,omitzero" doc:"the members that are meant"`
 
 	header http.Header
+	limit  string // that was reached, as telemetry names it; empty: none
 }
 
 // A FieldError names a member of the request and what is wrong with it.
@@ -106,6 +107,15 @@ func (p *Problem) with(header, value string) *Problem {
 	p.header.Set(header, value)
 	return p
 }
+
+// because notes which limit was reached, for who runs the server.
+func (p *Problem) because(limit string) *Problem {
+	p.limit = limit
+	return p
+}
+
+// slug is the kind of the problem.
+func (p *Problem) slug() string { return strings.TrimPrefix(p.Type, ProblemPath) }
 
 func (p *Problem) retryAfter(seconds int) *Problem {
 	return p.with("Retry-After", strconv.Itoa(seconds))

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/labstack/echo/v4"
 
+	"tallystick/api/telemetry"
 	"tallystick/events"
 	"tallystick/projections"
 )
@@ -253,7 +254,7 @@ func (s *Server) export(ctx context.Context, q query) (*huma.StreamResponse, err
 func (s *Server) exporting(ctx context.Context, campaign string) (free func(), err error) {
 	free, ok := s.exports.open(campaign, callerOf(ctx).name())
 	if !ok {
-		return nil, newProblem("too-many-requests", fmt.Sprintf("a token may read %d whole lists of records at a time", ExportsPerToken)).retryAfter(1)
+		return nil, newProblem("too-many-requests", fmt.Sprintf("a token may read %d whole lists of records at a time", ExportsPerToken)).because(telemetry.LimitExports).retryAfter(1)
 	}
 	return free, nil
 }
@@ -273,7 +274,7 @@ func (s *Server) lines(q query, free func()) *huma.StreamResponse {
 		if err != nil {
 			// The status is sent already: cut the connection, so that nobody
 			// takes a part for the whole.
-			s.cfg.Log.Warn("a list of records broke off", "request", requestOf(hc.Context()).id, "error", err)
+			s.cfg.Log.WarnContext(hc.Context(), "a list of records broke off", "error", err)
 			panic(http.ErrAbortHandler)
 		}
 	}}

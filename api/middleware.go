@@ -18,6 +18,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humaecho"
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
+
+	"tallystick/api/telemetry"
 )
 
 // request is what is known of a request while it is answered.
@@ -25,8 +27,9 @@ type request struct {
 	id       string
 	address  string // of who asks
 	tls      bool
-	sameSite bool   // it comes from a page of this server, as the browser says
-	caller   caller // set by guard
+	sameSite bool     // it comes from a page of this server, as the browser says
+	caller   caller   // set by guard
+	problem  *Problem // that it was answered with; nil: none
 }
 
 type requestKey struct{}
@@ -55,14 +58,12 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 		if !requestID.MatchString(id) {
 			id = uuid.Must(uuid.NewV7()).String()
 		}
-		c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), requestKey{}, &request{
-			id: id, address: c.RealIP(), tls: c.Request().TLS != nil, sameSite: sameSite(c.Request()),
-		})))
+		r := &request{id: id, address: c.RealIP(), tls: c.Request().TLS != nil, sameSite: sameSite(c.Request())}
+		ctx, span := s.span(context.WithValue(telemetry.WithRequest(c.Request().Context(), id), requestKey{}, r), c)
+		c.SetRequest(c.Request().WithContext(ctx))
 		c.Response().Header().Set(requestIDHeader, id)
 		broken := s.sheltered(c, next)
-		s.cfg.Log.Info("request",
-			"request", id, "method", c.Request().Method, "route", c.Path(), "status", c.Response().Status,
-			"bytes", c.Response().Size, "duration", time.Since(begun))
+		s.answered(c, r, span, time.Since(begun))
 		if broken {
 			panic(http.ErrAbortHandler) // the reader must not take a part for the whole
 		}
@@ -82,8 +83,7 @@ func (s *Server) sheltered(c echo.Context, next echo.HandlerFunc) (broken bool) 
 			broken = true
 			return
 		}
-		s.cfg.Log.Error("panic", "request", requestOf(c.Request().Context()).id, "route", c.Path(),
-			"cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		s.cfg.Log.ErrorContext(c.Request().Context(), "panic", "route", s.pattern(c), "cause", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		broken = c.Response().Committed
 		if !broken {
 			s.writeProblem(c, problemOfStatus(http.StatusInternalServerError, ""))
@@ -156,7 +156,7 @@ func (s *Server) httpError(err error, c echo.Context) {
 func (s *Server) problem(ctx context.Context, err error) *Problem {
 	p := problemOf(err)
 	if p.Status == http.StatusInternalServerError {
-		s.cfg.Log.Error("failed", "request", requestOf(ctx).id, "error", err)
+		s.cfg.Log.ErrorContext(ctx, "failed", "error", err)
 	}
 	return p
 }
@@ -185,7 +185,7 @@ func (s *Server) sign(ctx huma.Context, _ string, v any) (any, error) {
 	return v, nil
 }
 
-// signed is a problem of a request. What it repeats of the request is made
+// signed is a problem of a request, which takes note of it. What it repeats of the request is made
 // text: a query may hold any bytes.
 func signed(p *Problem, c echo.Context) *Problem {
 	mine := *p
@@ -194,6 +194,8 @@ func signed(p *Problem, c echo.Context) *Problem {
 	for i, e := range mine.Errors {
 		mine.Errors[i] = FieldError{strings.ToValidUTF8(e.Location, "\uFFFD"), strings.ToValidUTF8(e.Message, "\uFFFD")}
 	}
-	mine.Instance, mine.Request = c.Request().URL.EscapedPath(), requestOf(c.Request().Context()).id
+	r := requestOf(c.Request().Context())
+	mine.Instance, mine.Request = c.Request().URL.EscapedPath(), r.id
+	r.problem = &mine
 	return &mine
 }

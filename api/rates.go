@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"tallystick/api/telemetry"
 )
 
 // Rates bound how often may be asked. A rate of 0 is no bound.
@@ -101,14 +103,14 @@ func network(address string) string {
 	return p.String()
 }
 
-func tooMany(detail string, wait time.Duration) *Problem {
-	return newProblem("too-many-requests", detail).retryAfter(int(math.Ceil(max(wait, time.Second).Seconds())))
+func tooMany(limit, detail string, wait time.Duration) *Problem {
+	return newProblem("too-many-requests", detail).because(limit).retryAfter(int(math.Ceil(max(wait, time.Second).Seconds())))
 }
 
 // admitAddress counts a request of an address.
 func (s *Server) admitAddress(address string) *Problem {
 	if wait := s.rates.address.take(network(address), time.Now()); wait > 0 {
-		return tooMany("this address asks too often", wait)
+		return tooMany(telemetry.LimitAddress, "this address asks too often", wait)
 	}
 	return nil
 }
@@ -116,7 +118,7 @@ func (s *Server) admitAddress(address string) *Problem {
 // admitToken counts a request of a token that is in force.
 func (s *Server) admitToken(token string) *Problem {
 	if wait := s.rates.token.take(token, time.Now()); wait > 0 {
-		return tooMany("this token asks too often", wait)
+		return tooMany(telemetry.LimitToken, "this token asks too often", wait)
 	}
 	return nil
 }
@@ -127,7 +129,7 @@ func (s *Server) admitToken(token string) *Problem {
 // not to be locked out.
 func (s *Server) wrong(ctx context.Context, p *Problem) *Problem {
 	if wait := s.rates.wrong.take(network(requestOf(ctx).address), time.Now()); wait > 0 {
-		return tooMany("too many wrong tokens came from this address", wait)
+		return tooMany(telemetry.LimitWrong, "too many wrong tokens came from this address", wait)
 	}
 	return p
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humaecho"
 
+	"tallystick/api/telemetry"
 	"tallystick/events/journal"
 	"tallystick/projections"
 	"tallystick/replay"
@@ -149,7 +150,7 @@ func (s *Server) turn(ctx context.Context) error {
 	}
 	defer s.waiting.Add(-1)
 	if s.waiting.Add(1) > ReplaysWaiting {
-		return newProblem("too-many-requests", fmt.Sprintf("%d replays and prognoses wait already", ReplaysWaiting)).retryAfter(5)
+		return newProblem("too-many-requests", fmt.Sprintf("%d replays and prognoses wait already", ReplaysWaiting)).because(telemetry.LimitReplays).retryAfter(5)
 	}
 	select {
 	case s.replays <- struct{}{}:
@@ -189,7 +190,7 @@ func (s *Server) streamed(contentType string, write func(context.Context, io.Wri
 		if err != nil {
 			// The status is sent already: cut the connection, so that nobody takes
 			// a part for the whole.
-			s.cfg.Log.Warn("an answer broke off", "request", requestOf(hc.Context()).id, "error", err)
+			s.cfg.Log.WarnContext(hc.Context(), "an answer broke off", "error", err)
 			panic(http.ErrAbortHandler)
 		}
 	}}

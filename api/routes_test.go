@@ -81,6 +81,7 @@ func TestAccess(t *testing.T) {
 		"POST /v1/invitations/accept":                                   {lost, lost, lost, lost, lost, lost, lost},
 		"POST /v1/sign-in":                                              {no, no, no, no, no, no, no},
 		"DELETE /v1/sign-in":                                            everybody,
+		"GET /metrics":                                                  {no, no, never, never, never, never, ""},
 	}
 	bodies := map[string]string{
 		"POST /v1/campaigns":                              `{"name":"x","system":"toy"}`,

@@ -20,8 +20,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humaecho"
 	"github.com/labstack/echo/v4"
+	"go.opentelemetry.io/otel/trace"
 
 	"tallystick/api/ledger"
+	"tallystick/api/telemetry"
 	"tallystick/events/journal"
 	"tallystick/projections/feed"
 	"tallystick/rules"
@@ -38,8 +40,10 @@ type Config struct {
 	// Problems are what keeps the server from being ready besides what the
 	// other parts report; nil: nothing does.
 	Problems func() []string
-	Log      *slog.Logger // nil: nothing is logged
-	Rates    Rates        // how often may be asked; the zero Rates bound nothing
+	Log      *slog.Logger       // nil: nothing is logged
+	Metrics  *telemetry.Metrics // nil: nobody looks at them
+	Tracer   trace.Tracer       // nil: no spans
+	Rates    Rates              // how often may be asked; the zero Rates bound nothing
 	// MaxCampaigns is how many campaigns the server may hold; 0: no bound.
 	MaxCampaigns int
 }
@@ -49,8 +53,9 @@ type Server struct {
 	cfg      Config
 	echo     *echo.Echo
 	api      huma.API
-	document []byte // OpenAPI, as it is served
-	docs     []byte // the page about it
+	patterns map[string]bool // of all routes
+	document []byte          // OpenAPI, as it is served
+	docs     []byte          // the page about it
 	systems  []systemView
 	streams  streams
 	exports  streams
@@ -92,6 +97,10 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	cfg.Log = telemetry.Logger(cfg.Log)
+	if cfg.Metrics == nil {
+		cfg.Metrics = telemetry.NewMetrics(cfg.Version, nil)
+	}
 	s := &Server{
 		cfg: cfg, echo: echo.New(),
 		streams: streams{campaigns: map[string]int{}, callers: map[string]int{}},
@@ -114,6 +123,8 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.api = humaecho.New(s.echo, s.huma(schemas))
 	s.routes(schemas)
+	s.patterns = patterns(s.echo)
+	s.gauges()
 	if s.document, err = s.api.OpenAPI().MarshalJSON(); err != nil {
 		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
 	}
@@ -164,6 +175,7 @@ func (s *Server) routes(schemas *schemas) {
 	s.signInRoutes()
 	s.systemRoutes()
 	s.healthRoutes()
+	s.metricsRoutes()
 	s.pageRoutes()
 	s.consoleRoutes()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humaecho"
 	"github.com/go-json-experiment/json"
 
+	"tallystick/api/telemetry"
 	"tallystick/events"
 	"tallystick/projections/feed"
 )
@@ -55,7 +56,7 @@ func (s *Server) follow(ctx context.Context, q query) (*huma.StreamResponse, err
 	who := callerOf(ctx)
 	free, ok := s.streams.open(q.campaign, who.name())
 	if !ok {
-		return nil, newProblem("too-many-streams", fmt.Sprintf("a token may have %d live feeds open, a campaign %d", StreamsPerToken, StreamsPerCampaign)).retryAfter(5)
+		return nil, newProblem("too-many-streams", fmt.Sprintf("a token may have %d live feeds open, a campaign %d", StreamsPerToken, StreamsPerCampaign)).because(telemetry.LimitFeeds).retryAfter(5)
 	}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		defer free()
@@ -73,12 +74,14 @@ func (s *Server) follow(ctx context.Context, q query) (*huma.StreamResponse, err
 		defer s.cfg.Tokens.Watch(who.token, func() { end(errGone) })()
 		sub := s.cfg.Hub.Subscribe(q.campaign, q.from)
 		defer sub.Close()
-		l := live{server: s, out: c.Response(), control: control, who: who, query: q}
+		l := live{server: s, out: c.Response(), control: control, who: who, query: q, asked: time.Now()}
 		err := l.stillIn(ctx) // it may have ended before it was watched
 		if err == nil {
 			err = l.run(revoked, sub)
 		}
-		s.cfg.Log.Info("feed ended", "request", requestOf(hc.Context()).id, "sent", l.sent, "reason", err)
+		reason := s.whyEnded(err)
+		s.cfg.Metrics.FeedEnded(reason)
+		s.cfg.Log.InfoContext(hc.Context(), "feed ended", "sent", l.sent, "reason", reason, "error", err)
 	}}, nil
 }
 
@@ -148,6 +151,7 @@ func (l *live) deliver(ctx context.Context, d feed.Delivery) error {
 		if err := l.whisper(ctx, d.Record); err != nil {
 			return err
 		}
+		l.server.cfg.Metrics.FeedEvent(behind(d))
 	}
 	if l.leaves(d.Record) {
 		return errors.Join(l.flush(), errGone)

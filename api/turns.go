@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"fmt"
+
+	"tallystick/api/telemetry"
 )
 
 // room fails when the server holds as many campaigns as it may. They are
@@ -27,7 +29,7 @@ func (s *Server) room(ctx context.Context, id string) error {
 	if last, err := s.cfg.Journal.Last(ctx, id); err != nil || last > 0 {
 		return err // it is there: its creation is repeated
 	}
-	return newProblem("too-many-campaigns", fmt.Sprintf("this server holds %d campaigns, as many as it may", limit))
+	return newProblem("too-many-campaigns", fmt.Sprintf("this server holds %d campaigns, as many as it may", limit)).because(telemetry.LimitCampaigns)
 }
 
 // opened counts a campaign that was opened just now.

@@ -31,7 +31,8 @@ type entry struct {
 	chains  *chains
 	seq     uint64 // of the last commit
 	commits []place
-	stale   bool // the journal may hold more than the state: load it anew
+	stale   bool            // the journal may hold more than the state: load it anew
+	asks    context.Context // of the command under way, never cancelled: its span and request; nil between commands
 }
 
 // place says where a commit lies.
@@ -102,6 +103,7 @@ func (l *Ledger) acquire(campaign string) *entry {
 // is over its budget.
 func (l *Ledger) release(e *entry) {
 	drop := e.stale || e.state == nil || e.state.Next == 0
+	e.asks = nil
 	e.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()

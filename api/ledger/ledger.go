@@ -8,6 +8,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"tallystick/api/telemetry"
 	"tallystick/events"
 	"tallystick/events/archive"
 	"tallystick/events/journal"
@@ -62,6 +64,10 @@ func (e *RedError) Error() string {
 // Unwrap gives what is wrong with the ledger.
 func (e *RedError) Unwrap() error { return e.Err }
 
+// Buckets are the small stores beside the ledger that a restored one needs
+// too. What they hold is not in the records.
+var Buckets = []string{TokenBucket, VaultBucket, ImportedBucket}
+
 // Config is what a Ledger is made of.
 type Config struct {
 	Journal journal.Journal
@@ -77,9 +83,10 @@ type Config struct {
 	// records each was left with: their ledgers are begun anew. Nil: none.
 	Recover map[string]int64
 	Log     *slog.Logger
-	Now     func() time.Time // wall clock; nil: time.Now
-	NewID   func() string    // of a record, a UUID; nil: UUIDv7
-	Budget  int              // records in memory; 0: DefaultBudget
+	Metrics *telemetry.Metrics // nil: nobody looks at them
+	Now     func() time.Time   // wall clock; nil: time.Now
+	NewID   func() string      // of a record, a UUID; nil: UUIDv7
+	Budget  int                // records in memory; 0: DefaultBudget
 }
 
 // Ledger executes the commands of all campaigns. Its methods may be called by
@@ -109,6 +116,10 @@ func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	cfg.Log = telemetry.Logger(cfg.Log)
+	if cfg.Metrics == nil {
+		cfg.Metrics = telemetry.NewMetrics("", nil)
+	}
 	if cfg.Committed == nil {
 		cfg.Committed = func(journal.Commit) {}
 	}
@@ -125,6 +136,8 @@ func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	}
 	return &Ledger{cfg: cfg, vault: vault, imports: imports, open: map[string]*entry{}, red: map[string]error{}, lost: map[string][]int64{}}, nil
 }
+
+const createType = "campaign.create"
 
 // Answer is what a command came to: its records as they are stored.
 type Answer struct {
@@ -148,7 +161,9 @@ func (l *Ledger) Execute(ctx context.Context, campaign string, cmd rules.Command
 }
 
 // run finds the campaign and has the command executed with the entry locked.
-func (l *Ledger) run(ctx context.Context, campaign string, cmd rules.Command, execute func(context.Context, *entry, rules.Command) (Answer, error)) (Answer, error) {
+func (l *Ledger) run(ctx context.Context, campaign string, cmd rules.Command, execute func(context.Context, *entry, rules.Command) (Answer, error)) (a Answer, err error) {
+	ctx, watched := l.watch(ctx, campaign, cmd)
+	defer func() { watched(a, err) }()
 	if err := checkID(cmd.ID); err != nil {
 		return Answer{}, err
 	}
@@ -161,6 +176,7 @@ func (l *Ledger) run(ctx context.Context, campaign string, cmd rules.Command, ex
 		return Answer{}, err
 	}
 	defer l.release(e)
+	e.asks = context.WithoutCancel(ctx)
 	if err := l.writable(e); err != nil {
 		return Answer{}, err
 	}
@@ -202,7 +218,9 @@ func refusal(err error) bool {
 
 // Create opens a campaign: the id becomes the campaign's, the command is
 // campaign.create. Creating it again gives the recorded answer.
-func (l *Ledger) Create(ctx context.Context, campaign string, d rules.CampaignCreate) (Answer, error) {
+func (l *Ledger) Create(ctx context.Context, campaign string, d rules.CampaignCreate) (a Answer, err error) {
+	ctx, watched := l.watch(ctx, campaign, rules.Command{ID: campaign, Type: createType})
+	defer func() { watched(a, err) }()
 	if err := checkID(campaign); err != nil {
 		return Answer{}, err
 	}
@@ -223,6 +241,7 @@ func (l *Ledger) Create(ctx context.Context, campaign string, d rules.CampaignCr
 		return Answer{}, err
 	}
 	defer l.release(e)
+	e.asks = context.WithoutCancel(ctx)
 	// Edition and key are part of the command: a campaign keeps those it opened
 	// with, also when its creation is repeated on a newer program.
 	if e.state.Book != nil {
@@ -234,7 +253,7 @@ func (l *Ledger) Create(ctx context.Context, campaign string, d rules.CampaignCr
 	if err != nil {
 		return Answer{}, err
 	}
-	cmd := rules.Command{ID: campaign, By: d.GM, Type: "campaign.create", Data: data}
+	cmd := rules.Command{ID: campaign, By: d.GM, Type: createType, Data: data}
 	return l.current(e, func() (Answer, error) { return l.execute(ctx, e, cmd) })
 }
 
@@ -385,7 +404,7 @@ func (l *Ledger) commit(e *entry, cmd rules.Command) (Answer, error) {
 		a.Receipt, checkpoint, err = e.receipt(keys, a.First, a.Last+1)
 		signed <- err
 	}()
-	seq, err := l.append(journal.Entry{Campaign: e.campaign, ID: cmd.ID, Expected: e.seq, Payload: payload})
+	seq, err := l.append(e, journal.Entry{Campaign: e.campaign, ID: cmd.ID, Expected: e.seq, Payload: payload})
 	unsigned := <-signed
 	if err != nil {
 		e.tree.Truncate(head.N)
@@ -397,6 +416,7 @@ func (l *Ledger) commit(e *entry, cmd rules.Command) (Answer, error) {
 		return Answer{}, fmt.Errorf("campaign %s: stored, but cannot be folded: %w", e.campaign, err)
 	}
 	l.grown(e, seq, head.N, len(lines))
+	l.cfg.Metrics.Stored(len(lines), ticksIn(facts))
 	stored := journal.Commit{Campaign: e.campaign, ID: cmd.ID, Seq: seq, Payload: payload}
 	l.cfg.Committed(stored)
 	if unsigned != nil {
@@ -407,10 +427,10 @@ func (l *Ledger) commit(e *entry, cmd rules.Command) (Answer, error) {
 
 // append stores an entry. The client may go away, but what was begun is
 // brought to its end.
-func (l *Ledger) append(entry journal.Entry) (uint64, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+func (l *Ledger) append(e *entry, commit journal.Entry) (uint64, error) {
+	ctx, cancel := context.WithTimeout(cmp.Or(e.asks, context.Background()), appendTimeout)
 	defer cancel()
-	return l.cfg.Journal.Append(ctx, entry)
+	return l.watchAppend(ctx, commit)
 }
 
 // stamp is the wall clock, never earlier than the record before.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -151,7 +150,7 @@ func (x *evening) afterFlip(t *testing.T, file, honest string) string {
 // tryServe starts a server that may refuse to, and then gives what it says.
 func (x *evening) tryServe(t *testing.T) (*process, string) {
 	t.Helper()
-	p := &process{t: t, cmd: program("serve", "--data", x.data(), "--listen", "127.0.0.1:0"), stderr: &bytes.Buffer{}}
+	p := &process{t: t, cmd: program("serve", "--data", x.data(), "--listen", "127.0.0.1:0"), stderr: &lockedBuffer{}}
 	p.cmd.Stderr = p.stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -74,12 +74,25 @@ TALLYSTICK_LISTEN) or as a line "listen = 127.0.0.1:8037" in a file named by
 	}
 	root.PersistentFlags().String("config", "", "file with lines \"flag = value\"")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codeError{exitUnusable, err} })
-	root.AddCommand(serveCommand(), demoCommand(), replayCommand(), auditCommand(), whatIfCommand(), transcriptCommand(), verifyCommand(), exportCommand(), importCommand(), restoreCommand(), rotateKeyCommand(), conformCommand(), prognosisCommand(), seatCommand(), tokenCommand(), botCommand(), rollCommand(), disputesCommand(), disputeCommand(), correctCommand(), overrideCommand(), showCommand(), benchCommand(), versionCommand())
+	root.AddCommand(serveCommand(), demoCommand(), replayCommand(), auditCommand(), whatIfCommand(), transcriptCommand(), verifyCommand(), exportCommand(), importCommand(), restoreCommand(), backupCommand(), healthCommand(), rotateKeyCommand(), conformCommand(), prognosisCommand(), mcpCommand(), seatCommand(), tokenCommand(), botCommand(), rollCommand(), disputesCommand(), disputeCommand(), correctCommand(), overrideCommand(), showCommand(), benchCommand(), versionCommand())
 	return root
 }
 
+// complete makes the shell offer the values of a flag.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic("cmd: " + err.Error()) // the flag is not there
+	}
+}
+
+// release is the version of a package, set by the linker; empty otherwise.
+var release string
+
 // version is what the build says about itself.
 func version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

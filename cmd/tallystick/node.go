@@ -14,8 +14,11 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"tallystick/api"
 	"tallystick/api/ledger"
+	"tallystick/api/telemetry"
 	"tallystick/events/archive"
 	"tallystick/events/journal"
 	"tallystick/projections/feed"
@@ -37,10 +40,12 @@ type nodeConfig struct {
 	Strict     bool   // archive and checkpoints are part of the acknowledgement
 	Log        *slog.Logger
 
-	TLSCert, TLSKey string    // files; both empty: not encrypted
-	NATSListen      string    // where bots come in by NATS; empty: nowhere
-	Rates           api.Rates // the zero Rates bound nothing
-	MaxCampaigns    int       // 0: no bound
+	TLSCert, TLSKey string       // files; both empty: not encrypted
+	NATSListen      string       // where bots come in by NATS; empty: nowhere
+	Rates           api.Rates    // the zero Rates bound nothing
+	MaxCampaigns    int          // 0: no bound
+	MetricsListen   string       // where figures are served without a token; empty: nowhere
+	Tracer          trace.Tracer // nil: no spans
 }
 
 // A node is one running program: the journal, the ledger over it, the views,
@@ -61,10 +66,13 @@ type node struct {
 	server   *api.Server
 	listener net.Listener
 	stop     context.CancelFunc // ends the views' follower
+	metrics  *telemetry.Metrics
+	log      *slog.Logger
 }
 
 // startNode opens everything but answers no request yet.
 func startNode(ctx context.Context, cfg nodeConfig) (*node, error) {
+	cfg.Log = telemetry.Logger(cfg.Log)
 	listener, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
@@ -80,7 +88,10 @@ func startNode(ctx context.Context, cfg nodeConfig) (*node, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	n := &node{journal: store, listener: listener, Address: "http://" + listener.Addr().String()}
+	n := &node{
+		journal: store, listener: listener, Address: "http://" + listener.Addr().String(),
+		metrics: telemetry.NewMetrics(version(), commandTypes()), log: cfg.Log,
+	}
 	if err := n.open(cfg, bots); err != nil {
 		return nil, errors.Join(err, store.Close(), listener.Close())
 	}
@@ -240,7 +251,7 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 	}
 	n.ledger, err = ledger.New(following, ledger.Config{
 		Journal: n.journal, Library: library(), Keys: keys, Server: cfg.Server,
-		Committed: committed, Archive: n.archive, Heads: n.heads, Recover: left, Log: cfg.Log,
+		Committed: committed, Archive: n.archive, Heads: n.heads, Recover: left, Log: cfg.Log, Metrics: n.metrics,
 	})
 	if err != nil {
 		return err
@@ -248,6 +259,7 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 	n.server, err = api.New(api.Config{
 		Ledger: n.ledger, Hub: hub, Tokens: n.tokens, Library: library(), Journal: n.journal,
 		Version: version(), Problems: n.problems, Log: cfg.Log, Rates: cfg.Rates, MaxCampaigns: cfg.MaxCampaigns,
+		Metrics: n.metrics, Tracer: cfg.Tracer,
 	})
 	if err != nil {
 		return err
@@ -260,6 +272,9 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 		n.Address = "https://" + n.listener.Addr().String()
 		n.listener = tls.NewListener(n.listener, encrypted)
 	}
+	if err := n.openFigures(following, cfg); err != nil {
+		return err
+	}
 	go n.inspect(following, cfg)
 	if door, ok := n.journal.(journal.Door); ok && cfg.NATSListen != "" {
 		n.keeper = &doorkeeper{dir: cfg.Dir, door: door, log: cfg.Log}
@@ -271,7 +286,9 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 // run answers requests until ctx ends, then stops in order: no new request,
 // those under way answered, followers told to come back, the journal closed.
 func (n *node) run(ctx context.Context) error {
+	n.log.Info("serving", "address", n.Address, "version", version())
 	err := n.server.Serve(ctx, n.listener)
+	n.log.Info("stopping")
 	n.ledger.Close()
 	n.stop()
 	return errors.Join(err, n.heads.Close(), n.archive.Close(), n.journal.Close())

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -42,7 +41,7 @@ func TestMain(m *testing.M) {
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
-	stderr *bytes.Buffer
+	stderr *lockedBuffer
 	*client
 }
 
@@ -79,7 +78,7 @@ func serveSoon(t *testing.T, dir string, flags ...string) *process {
 func tryServe(t *testing.T, dir string, flags ...string) (*process, error) {
 	t.Helper()
 	args := append([]string{"serve", "--data", dir, "--listen", "127.0.0.1:0"}, flags...)
-	p := &process{t: t, cmd: program(args...), stderr: &bytes.Buffer{}}
+	p := &process{t: t, cmd: program(args...), stderr: &lockedBuffer{}}
 	p.cmd.Stderr = p.stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

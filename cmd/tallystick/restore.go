@@ -37,7 +37,7 @@ lost records is told. Use it only when no backup has what is lost.`,
 			}
 			done, err := archive.Restore(cmd.Context(), archive.RestoreOptions{
 				Journal: cfg.journalDir(), Archive: cfg.archiveDir(), Heads: cfg.headsFile(),
-				Buckets:    []string{ledger.TokenBucket, ledger.VaultBucket},
+				Buckets:    ledger.Buckets,
 				AcceptLoss: lossy, Log: log,
 			})
 			out := cmd.OutOrStdout()

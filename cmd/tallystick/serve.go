@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -8,12 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"tallystick/api"
+	"tallystick/api/telemetry"
 	"tallystick/events/journal"
 )
 
 func serveCommand() *cobra.Command {
 	var cfg nodeConfig
-	var format string
+	var format, level string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the HTTP API until SIGTERM or Ctrl-C",
@@ -21,21 +23,33 @@ func serveCommand() *cobra.Command {
   tallystick serve --nats nats://10.0.0.1:4222 --nats-creds node.creds --replicas 3`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, err := logger(cmd.ErrOrStderr(), format)
+			log, err := levelled(cmd.ErrOrStderr(), format, level)
 			if err != nil {
 				return err
 			}
-			cfg.Log = log
+			cfg.Log = telemetry.Logger(log)
+			slog.SetDefault(cfg.Log) // what a library prints is a line like the others
+			stop, err := traced(cmd.Context(), &cfg)
+			if err != nil {
+				return err
+			}
+			defer stop()
 			n, err := startNode(cmd.Context(), cfg)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "tallystick serves %s\nopen it in a browser; admin token in %s/admin.token, API at %s/docs\n", n.Address, cfg.Dir, n.Address)
+			notify("READY=1")
+			defer context.AfterFunc(cmd.Context(), func() { notify("STOPPING=1") })()
 			return n.run(cmd.Context())
 		},
 	}
 	nodeFlags(cmd, &cfg)
 	cmd.Flags().StringVar(&format, "log-format", "text", "text or json")
+	cmd.Flags().StringVar(&level, "log-level", "info", "debug, info, warn or error: what is less is not logged")
+	cmd.Flags().StringVar(&cfg.MetricsListen, "metrics-listen", "", "address at which /metrics is served without a token, for a scraper; empty: only on --listen, for the admin token")
+	complete(cmd, "log-format", "text", "json")
+	complete(cmd, "log-level", "debug", "info", "warn", "error")
 	return cmd
 }
 
@@ -59,11 +73,21 @@ func nodeFlags(cmd *cobra.Command, cfg *nodeConfig) {
 }
 
 func logger(out io.Writer, format string) (*slog.Logger, error) {
+	return levelled(out, format, "info")
+}
+
+func levelled(out io.Writer, format, level string) (*slog.Logger, error) {
+	var options slog.HandlerOptions
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		return nil, &codeError{exitUnusable, fmt.Errorf("log-level is %q: must be debug, info, warn or error", level)}
+	}
+	options.Level = least
 	switch format {
 	case "text":
-		return slog.New(slog.NewTextHandler(out, nil)), nil
+		return slog.New(slog.NewTextHandler(out, &options)), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(out, nil)), nil
+		return slog.New(slog.NewJSONHandler(out, &options)), nil
 	}
 	return nil, &codeError{exitUnusable, fmt.Errorf("log-format is %q: must be text or json", format)}
 }

@@ -63,7 +63,7 @@ Nothing is written, and nothing is forgotten: looking back changes nothing.`, st
 			if at < noMoment || clock < noMoment {
 				return &codeError{exitUnusable, errors.New("--at and --at-clock count from 0")}
 			}
-			v, err := moment(open, at, clock)
+			v, err := foldUpTo(open, at, clock)
 			if err != nil {
 				return &codeError{exitUnusable, err}
 			}
@@ -89,10 +89,10 @@ func viewNames() []string {
 	return names
 }
 
-// moment folds a ledger up to a record, or to the last one up to a game time.
+// foldUpTo folds a ledger up to a record, or to the last one up to a game time.
 // Where a correction has turned the clock back, the time counts that passed
 // last.
-func moment(open func() (io.ReadCloser, error), at, clock int64) (*projections.Views, error) {
+func foldUpTo(open func() (io.ReadCloser, error), at, clock int64) (*projections.Views, error) {
 	if clock != noMoment {
 		at = 0
 		err := records(open, func(rec events.Record) error {
