@@ -79,7 +79,8 @@ type CampaignCreated struct {
 	GM      string            `json:"gm"`   // handle of the first game master
 	VKey    string            `json:"vkey"` // verifies the campaign's checkpoints
 	// Policy is missing where the campaign has said nothing about it.
-	Policy *Policy `json:"policy,omitzero"`
+	Policy   *Policy   `json:"policy,omitzero"`
+	Calendar *Calendar `json:"calendar,omitzero"`
 }
 
 // SettingDefined replaces what the campaign defines itself, in the terms of

@@ -73,6 +73,8 @@ type CampaignCreate struct {
 	GM      string                    `json:"gm"`
 	VKey    string                    `json:"vkey"`
 	Policy  *events.Policy            `json:"policy,omitzero"`
+	// Calendar is to look at: nothing is computed by it.
+	Calendar *events.Calendar `json:"calendar,omitzero"`
 }
 
 func createSpec() CommandSpec {
@@ -100,11 +102,44 @@ func createCampaign(t *Turn, d *CampaignCreate) error {
 	if err != nil {
 		return err
 	}
+	if err := checkCalendar(d.Calendar); err != nil {
+		return err
+	}
 	t.Emit(&events.CampaignCreated{
 		Name: d.Name, System: book.Name(), Edition: book.Edition(), Options: options.Values(),
-		Setting: d.Setting, GM: d.GM, VKey: d.VKey, Policy: d.Policy,
+		Setting: d.Setting, GM: d.GM, VKey: d.VKey, Policy: d.Policy, Calendar: d.Calendar,
 	})
 	t.Emit(&events.ParticipantJoined{Handle: d.GM, Role: RoleGM})
+	return nil
+}
+
+// checkCalendar refuses a calendar that cannot be read, or whose names could
+// mislead.
+func checkCalendar(c *events.Calendar) error {
+	if c == nil {
+		return nil
+	}
+	names := map[string]string{}
+	for i, m := range c.Months {
+		names[fmt.Sprintf("months.%d.name", i)] = m.Name
+	}
+	for i, day := range c.Week {
+		names[fmt.Sprintf("week.%d", i)] = day
+	}
+	if c.Name != "" {
+		names["name"] = c.Name
+	}
+	if c.Era != "" {
+		names["era"] = c.Era
+	}
+	for _, field := range sortedKeys(names) {
+		if err := CheckName(names[field]); err != nil {
+			return within("calendar", &Invalid{Field: field, Reason: err.Error()})
+		}
+	}
+	if field, reason := c.Problem(); field != "" {
+		return within("calendar", &Invalid{Field: field, Reason: reason})
+	}
 	return nil
 }
 

@@ -22,6 +22,7 @@ import (
 	"tallystick/events/journal"
 	"tallystick/events/merkle"
 	"tallystick/rules"
+	"tallystick/rules/tempo"
 )
 
 // Limits of the shell.
@@ -90,6 +91,7 @@ type Ledger struct {
 	vault   *vault
 	imports journal.Bucket // checkpoints that came with imported campaigns
 	tempos  journal.Bucket // see ticker
+	begun   tempo.Moment   // when the program was started, with what Elapsed showed
 
 	mu      sync.Mutex
 	open    map[string]*entry
@@ -128,7 +130,8 @@ func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket of tempos: %w", err)
 	}
-	return &Ledger{cfg: cfg, vault: vault, imports: imports, tempos: tempos, open: map[string]*entry{}, red: map[string]error{}}, nil
+	begun := tempo.Moment{At: cfg.Now(), Passed: cfg.Elapsed()}
+	return &Ledger{cfg: cfg, vault: vault, imports: imports, tempos: tempos, begun: begun, open: map[string]*entry{}, red: map[string]error{}}, nil
 }
 
 // Answer is what a command came to: its records as they are stored.

@@ -28,7 +28,7 @@ type following struct {
 	outlook tempo.Outlook
 	idle    int64     // records with which there is nothing to do
 	until   time.Time // before this moment, reckoned on from at
-	stuck   string // why no time passes, as it was logged last
+	stuck   string    // why no time passes, as it was logged last
 }
 
 // moment is now. What has passed since the clock was followed last is reckoned
@@ -37,7 +37,11 @@ type following struct {
 func (l *Ledger) moment(e *entry) tempo.Moment {
 	now, ran := l.cfg.Now().UTC().Truncate(time.Millisecond), l.cfg.Elapsed()
 	if f := &e.tempo; f.at != e.state.Tempo.At {
-		f.at, f.ran = e.state.Tempo.At, ran-max(0, now.Sub(tempo.Since(e.state)))
+		passed := now.Sub(tempo.Since(e.state))
+		if before := l.begun.At.Sub(tempo.Since(e.state)); before > 0 { // of what came after, nobody's clock is asked
+			passed = before + ran - l.begun.Passed
+		}
+		f.at, f.ran = e.state.Tempo.At, ran-max(0, passed)
 	}
 	return tempo.Moment{At: now, Passed: (ran - e.tempo.ran).Truncate(time.Millisecond)}
 }
@@ -184,6 +188,47 @@ func (l *Ledger) tick(ctx context.Context, e *entry) error {
 		}
 	}
 	return nil
+}
+
+// Following is how a campaign's clock follows the one on the wall, now.
+type Following struct {
+	Tempo   *rules.Tempo // nil: it does not
+	Pace    tempo.Pace
+	Now     time.Time // on the wall, in the time zone of the quiet hours
+	Clock   int64     // game time, with what has passed since the last record
+	Next    *tempo.Due
+	When    time.Time // Next is due on the wall; zero: not within tempo.Horizon
+	Dangers []tempo.Due
+	Stuck   string // why no time passes although it should
+}
+
+// Following looks at how a campaign's clock follows the one on the wall.
+func (l *Ledger) Following(ctx context.Context, campaign string) (f Following, err error) {
+	err = l.with(ctx, campaign, func(e *entry) error {
+		if err := l.catchUpFrom(ctx, e); err != nil {
+			e.stale = true
+			return err
+		}
+		f = Following{Tempo: e.state.Tempo, Now: l.cfg.Now(), Clock: e.state.Clock, Stuck: e.tempo.stuck}
+		o := e.outlook()
+		f.Next, f.Dangers = o.Next, o.Dangers
+		if f.Tempo == nil {
+			return nil
+		}
+		if f.Pace, err = paceOf(f.Tempo); err != nil {
+			return err
+		}
+		f.Now = f.Now.In(f.Pace.Zone())
+		if !f.Tempo.Running() {
+			return nil
+		}
+		f.Clock = tempo.Now(e.state, f.Pace, l.moment(e))
+		if f.Next != nil {
+			f.When = tempo.When(e.state, f.Pace, f.Next.At)
+		}
+		return nil
+	})
+	return f, err
 }
 
 // tying executes a command, and notes for the ticker if the campaign's clock

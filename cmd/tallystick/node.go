@@ -223,7 +223,6 @@ func (n *node) open(cfg nodeConfig) error {
 	if err != nil {
 		return err
 	}
-	n.startTicker(following)
 	n.server, err = api.New(api.Config{
 		Ledger: n.ledger, Hub: hub, Tokens: tokens, Library: library(), Journal: n.journal,
 		Version: version(), Problems: n.problems, Log: cfg.Log, Rates: cfg.Rates, MaxCampaigns: cfg.MaxCampaigns,
@@ -240,6 +239,7 @@ func (n *node) open(cfg nodeConfig) error {
 		n.listener = tls.NewListener(n.listener, encrypted)
 	}
 	go n.inspect(following, cfg)
+	n.startTicker(following)
 	return nil
 }
 
