@@ -7,6 +7,7 @@ import (
 
 	"tallystick/events"
 	"tallystick/projections"
+	"tallystick/rules/tempo"
 )
 
 // TempoNow is how a campaign's clock follows the one on the wall at this
@@ -76,14 +77,19 @@ func (s *Server) tempoNow(ctx context.Context, in *InCampaign) (*output[TempoNow
 		return calendar.Date(clock).Text
 	}
 	now := TempoNow{State: "none", Now: f.Now.Format(time.RFC3339), Clock: f.Clock, Date: date(f.Clock), Stuck: f.Stuck}
-	if n := f.Next; n != nil {
-		now.Next = &NextDue{Character: n.Character, Kind: n.Kind, Due: n.At, Date: date(n.At)}
-		if !f.When.IsZero() {
-			now.Next.At = f.When.In(f.Pace.Zone()).Format(time.RFC3339)
+	due := func(d tempo.Due) NextDue {
+		next := NextDue{Character: d.Character, Kind: d.Kind, Due: d.At, Date: date(d.At)}
+		if when := f.When(d.At); !when.IsZero() {
+			next.At = when.In(f.Pace.Zone()).Format(time.RFC3339)
 		}
+		return next
 	}
-	for _, d := range f.Dangers {
-		now.Lethal = append(now.Lethal, NextDue{Character: d.Character, Kind: d.Kind, Due: d.At, Date: date(d.At)})
+	if f.Outlook.Next != nil {
+		next := due(*f.Outlook.Next)
+		now.Next = &next
+	}
+	for _, d := range f.Outlook.Dangers {
+		now.Lethal = append(now.Lethal, due(d))
 	}
 	t := f.Tempo
 	if t == nil {
@@ -93,7 +99,8 @@ func (s *Server) tempoNow(ctx context.Context, in *InCampaign) (*output[TempoNow
 	switch {
 	case t.Held != nil:
 		now.State = projections.TempoHeld
-		now.Held = &NextDue{Character: t.Held.Character, Kind: t.Held.Kind, Due: t.Held.Due, Date: date(t.Held.Due)}
+		held := due(tempo.Due{Character: t.Held.Character, At: t.Held.Due, Kind: t.Held.Kind})
+		now.Held = &held
 	case t.Paused:
 		now.State = projections.TempoPaused
 	default:

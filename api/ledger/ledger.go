@@ -22,7 +22,6 @@ import (
 	"tallystick/events/journal"
 	"tallystick/events/merkle"
 	"tallystick/rules"
-	"tallystick/rules/tempo"
 )
 
 // Limits of the shell.
@@ -91,7 +90,8 @@ type Ledger struct {
 	vault   *vault
 	imports journal.Bucket // checkpoints that came with imported campaigns
 	tempos  journal.Bucket // see ticker
-	begun   tempo.Moment   // when the program was started, with what Elapsed showed
+	begun   time.Time      // when the program was started
+	ranThen time.Duration  // what Elapsed showed at that moment
 
 	mu      sync.Mutex
 	open    map[string]*entry
@@ -130,8 +130,7 @@ func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket of tempos: %w", err)
 	}
-	begun := tempo.Moment{At: cfg.Now(), Passed: cfg.Elapsed()}
-	return &Ledger{cfg: cfg, vault: vault, imports: imports, tempos: tempos, begun: begun, open: map[string]*entry{}, red: map[string]error{}}, nil
+	return &Ledger{cfg: cfg, vault: vault, imports: imports, tempos: tempos, begun: cfg.Now(), ranThen: cfg.Elapsed(), open: map[string]*entry{}, red: map[string]error{}}, nil
 }
 
 // Answer is what a command came to: its records as they are stored.

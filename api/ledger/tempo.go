@@ -38,8 +38,8 @@ func (l *Ledger) moment(e *entry) tempo.Moment {
 	now, ran := l.cfg.Now().UTC().Truncate(time.Millisecond), l.cfg.Elapsed()
 	if f := &e.tempo; f.at != e.state.Tempo.At {
 		passed := now.Sub(tempo.Since(e.state))
-		if before := l.begun.At.Sub(tempo.Since(e.state)); before > 0 { // of what came after, nobody's clock is asked
-			passed = before + ran - l.begun.Passed
+		if before := l.begun.Sub(tempo.Since(e.state)); before > 0 { // what came after no clock on the wall is asked
+			passed = before + ran - l.ranThen
 		}
 		f.at, f.ran = e.state.Tempo.At, ran-max(0, passed)
 	}
@@ -196,10 +196,11 @@ type Following struct {
 	Pace    tempo.Pace
 	Now     time.Time // on the wall, in the time zone of the quiet hours
 	Clock   int64     // game time, with what has passed since the last record
-	Next    *tempo.Due
-	When    time.Time // Next is due on the wall; zero: not within tempo.Horizon
-	Dangers []tempo.Due
-	Stuck   string // why no time passes although it should
+	Outlook tempo.Outlook
+	// When is when on the wall it is a game time; zero: not within tempo.Horizon,
+	// or the clock does not run.
+	When  func(clock int64) time.Time
+	Stuck string // why no time passes although it should
 }
 
 // Following looks at how a campaign's clock follows the one on the wall.
@@ -209,9 +210,10 @@ func (l *Ledger) Following(ctx context.Context, campaign string) (f Following, e
 			e.stale = true
 			return err
 		}
-		f = Following{Tempo: e.state.Tempo, Now: l.cfg.Now(), Clock: e.state.Clock, Stuck: e.tempo.stuck}
-		o := e.outlook()
-		f.Next, f.Dangers = o.Next, o.Dangers
+		f = Following{
+			Tempo: e.state.Tempo, Now: l.cfg.Now().UTC(), Clock: e.state.Clock, Outlook: e.outlook(), Stuck: e.tempo.stuck,
+			When: func(int64) time.Time { return time.Time{} },
+		}
 		if f.Tempo == nil {
 			return nil
 		}
@@ -223,9 +225,8 @@ func (l *Ledger) Following(ctx context.Context, campaign string) (f Following, e
 			return nil
 		}
 		f.Clock = tempo.Now(e.state, f.Pace, l.moment(e))
-		if f.Next != nil {
-			f.When = tempo.When(e.state, f.Pace, f.Next.At)
-		}
+		since, from, carry := tempo.Since(e.state), f.Tempo.From, f.Tempo.Carry
+		f.When = func(clock int64) time.Time { return f.Pace.When(since, clock-from, carry) }
 		return nil
 	})
 	return f, err
