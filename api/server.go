@@ -166,6 +166,7 @@ func (s *Server) routes(schemas *schemas) {
 	s.characterRoutes()
 	s.prognosisRoutes()
 	s.sessionRoutes()
+	s.tempoRoutes()
 	s.disputeRoutes()
 	s.hiddenRoutes()
 	s.proofRoutes()

@@ -33,6 +33,7 @@ type entry struct {
 	commits []place
 	stale   bool            // the journal may hold more than the state: load it anew
 	asks    context.Context // of the command under way, never cancelled: its span and request; nil between commands
+	tempo   following
 }
 
 // place says where a commit lies.

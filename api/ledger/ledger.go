@@ -85,8 +85,11 @@ type Config struct {
 	Log     *slog.Logger
 	Metrics *telemetry.Metrics // nil: nobody looks at them
 	Now     func() time.Time   // wall clock; nil: time.Now
-	NewID   func() string      // of a record, a UUID; nil: UUIDv7
-	Budget  int                // records in memory; 0: DefaultBudget
+	// Elapsed is how much time has passed since some moment, by a clock that
+	// nobody can move; nil: that of the machine.
+	Elapsed func() time.Duration
+	NewID   func() string // of a record, a UUID; nil: UUIDv7
+	Budget  int           // records in memory; 0: DefaultBudget
 }
 
 // Ledger executes the commands of all campaigns. Its methods may be called by
@@ -95,6 +98,9 @@ type Ledger struct {
 	cfg     Config
 	vault   *vault
 	imports journal.Bucket // checkpoints that came with imported campaigns
+	tempos  journal.Bucket // see ticker
+	begun   time.Time      // when the program was started
+	ranThen time.Duration  // what Elapsed showed at that moment
 
 	mu      sync.Mutex
 	open    map[string]*entry
@@ -112,6 +118,9 @@ func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	}
 	if cfg.NewID == nil {
 		cfg.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
+	}
+	if cfg.Elapsed == nil {
+		cfg.Elapsed = elapsed
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -134,7 +143,14 @@ func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket of imports: %w", err)
 	}
-	return &Ledger{cfg: cfg, vault: vault, imports: imports, open: map[string]*entry{}, red: map[string]error{}, lost: map[string][]int64{}}, nil
+	tempos, err := cfg.Journal.Bucket(ctx, TempoBucket)
+	if err != nil {
+		return nil, fmt.Errorf("open the bucket of tempos: %w", err)
+	}
+	return &Ledger{
+		cfg: cfg, vault: vault, imports: imports, tempos: tempos, begun: cfg.Now(), ranThen: cfg.Elapsed(),
+		open: map[string]*entry{}, red: map[string]error{}, lost: map[string][]int64{},
+	}, nil
 }
 
 const createType = "campaign.create"
@@ -167,23 +183,38 @@ func (l *Ledger) run(ctx context.Context, campaign string, cmd rules.Command, ex
 	if err := checkID(cmd.ID); err != nil {
 		return Answer{}, err
 	}
+	err = l.write(ctx, campaign, func(e *entry) error {
+		if err := l.settle(ctx, e, cmd); err != nil {
+			return err
+		}
+		return l.tying(ctx, e, cmd, func() (err error) {
+			a, err = l.current(e, func() (Answer, error) { return execute(ctx, e, cmd) })
+			return err
+		})
+	})
+	return a, err
+}
+
+// write finds a campaign that commands can be given in, and runs f with its
+// entry locked.
+func (l *Ledger) write(ctx context.Context, campaign string, f func(*entry) error) error {
 	if err := l.enter(); err != nil {
-		return Answer{}, err
+		return err
 	}
 	defer l.busy.Done()
 	e, err := l.load(ctx, campaign)
 	if err != nil {
-		return Answer{}, err
+		return err
 	}
 	defer l.release(e)
 	e.asks = context.WithoutCancel(ctx)
 	if err := l.writable(e); err != nil {
-		return Answer{}, err
+		return err
 	}
 	if err := l.rotate(e); err != nil {
-		return Answer{}, err
+		return err
 	}
-	return l.current(e, func() (Answer, error) { return execute(ctx, e, cmd) })
+	return f(e)
 }
 
 // current gives a refusal only when it holds for the ledger as it is now: what
@@ -311,7 +342,10 @@ func (l *Ledger) execute(ctx context.Context, e *entry, cmd rules.Command) (Answ
 			answer, err = l.once(e, ready)
 		}
 		if errors.Is(err, journal.ErrConflict) {
-			if err = l.catchUp(e); err == nil {
+			if err = l.catchUp(e); err == nil && cmd.By != rules.SystemPrincipal {
+				err = l.settle(ctx, e, cmd)
+			}
+			if err == nil {
 				continue
 			}
 		}

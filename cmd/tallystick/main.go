@@ -74,7 +74,14 @@ TALLYSTICK_LISTEN) or as a line "listen = 127.0.0.1:8037" in a file named by
 	}
 	root.PersistentFlags().String("config", "", "file with lines \"flag = value\"")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codeError{exitUnusable, err} })
-	root.AddCommand(serveCommand(), demoCommand(), replayCommand(), auditCommand(), whatIfCommand(), transcriptCommand(), verifyCommand(), exportCommand(), importCommand(), restoreCommand(), backupCommand(), healthCommand(), rotateKeyCommand(), conformCommand(), prognosisCommand(), mcpCommand(), seatCommand(), tokenCommand(), botCommand(), rollCommand(), disputesCommand(), disputeCommand(), correctCommand(), overrideCommand(), showCommand(), benchCommand(), versionCommand())
+	root.AddCommand(
+		serveCommand(), demoCommand(), healthCommand(), mcpCommand(),
+		seatCommand(), rollCommand(), tempoCommand(), overrideCommand(), disputesCommand(), disputeCommand(), correctCommand(),
+		showCommand(), transcriptCommand(), auditCommand(), whatIfCommand(), prognosisCommand(),
+		replayCommand(), verifyCommand(), exportCommand(), importCommand(),
+		backupCommand(), restoreCommand(), rotateKeyCommand(), tokenCommand(), botCommand(),
+		conformCommand(), benchCommand(), versionCommand(),
+	)
 	return root
 }
 

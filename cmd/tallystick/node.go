@@ -68,6 +68,8 @@ type node struct {
 	stop     context.CancelFunc // ends the views' follower
 	metrics  *telemetry.Metrics
 	log      *slog.Logger
+	ticking  chan struct{}      // closed when the ticker has ended
+	noTicks  context.CancelFunc // ends it
 }
 
 // startNode opens everything but answers no request yet.
@@ -280,7 +282,18 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 		n.keeper = &doorkeeper{dir: cfg.Dir, door: door, log: cfg.Log}
 		go n.keeper.watch(following, bots)
 	}
+	n.startTicker(following)
 	return nil
+}
+
+// startTicker lets game time follow the wall clock where it is to.
+func (n *node) startTicker(ctx context.Context) {
+	ctx, n.noTicks = context.WithCancel(ctx)
+	n.ticking = make(chan struct{})
+	go func() {
+		defer close(n.ticking)
+		ledger.NewTicker(n.ledger).Run(ctx)
+	}()
 }
 
 // run answers requests until ctx ends, then stops in order: no new request,
@@ -289,6 +302,8 @@ func (n *node) run(ctx context.Context) error {
 	n.log.Info("serving", "address", n.Address, "version", version())
 	err := n.server.Serve(ctx, n.listener)
 	n.log.Info("stopping")
+	n.noTicks()
+	<-n.ticking
 	n.ledger.Close()
 	n.stop()
 	return errors.Join(err, n.heads.Close(), n.archive.Close(), n.journal.Close())
