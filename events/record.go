@@ -119,12 +119,16 @@ func EncodeCommit(h Head, facts []Fact, id func(i int) string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode command %s: %w", h.Cmd.ID, err)
 	}
-	var out []byte
-	cmd := whole
+	size := len(whole)
 	for i := range facts {
 		if err := facts[i].Encode(); err != nil {
 			return nil, err
 		}
+		size += envelope + len(facts[i].Data)
+	}
+	out := make([]byte, 0, size)
+	cmd := whole
+	for i := range facts {
 		if i > 0 {
 			out = append(out, '\n')
 		}
@@ -142,6 +146,9 @@ func EncodeCommit(h Head, facts []Fact, id func(i int) string) ([]byte, error) {
 	}
 	return out, nil
 }
+
+// envelope is about as long as a record is without its data and a whole command.
+const envelope = 320
 
 // encodeCmd writes a Cmd as json.Marshal would, and leaves to it all but what
 // most commands have: plain data and nothing else.

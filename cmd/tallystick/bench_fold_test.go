@@ -4,40 +4,24 @@ import (
 	"bytes"
 	"testing"
 
-	"tallystick/api/ledger"
 	"tallystick/events"
-	"tallystick/events/journal"
 	"tallystick/projections"
 	"tallystick/replay"
 	"tallystick/rules"
 )
 
-// longEvening is a campaign of some 4,000 records, as its commits.
-func longEvening(b *testing.B) (campaign string, payloads [][]byte) {
-	j := journal.NewMemory(1)
-	l, err := ledger.New(b.Context(), ledger.Config{Journal: j, Library: library(), Keys: benchKeys, Server: "bench.example"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
-	campaign, err = new(bench{ctx: b.Context()}).evening(&stage{Ledger: l, journal: j}, 500)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if payloads, err = stored(b.Context(), j, campaign, 0); err != nil {
-		b.Fatal(err)
-	}
-	return campaign, payloads
-}
-
 // BenchmarkLedger has the ways in which a stored campaign is gone through, and
 // the rules and dice alone, which none of them can be faster than. The figure to
 // look at is the processor time of one record.
 func BenchmarkLedger(b *testing.B) {
-	campaign, payloads := longEvening(b)
-	export := append(bytes.Join(payloads, []byte("\n")), '\n')
-	bare, err := decisionsOf(campaign, payloads)
+	var out bytes.Buffer
+	bare, err := writeCampaign(&out, 2_000)
 	if err != nil {
+		b.Fatal(err)
+	}
+	campaign, export := bare.campaign, out.Bytes()
+	var payloads [][]byte
+	if err := replay.Commits(bytes.NewReader(export), func(p []byte) error { payloads = append(payloads, p); return nil }); err != nil {
 		b.Fatal(err)
 	}
 	parse := func(each func(recs []events.Record) error) error {
