@@ -32,6 +32,9 @@ type entry struct {
 	seq     uint64 // of the last commit
 	commits []place
 	stale   bool // the journal may hold more than the state: load it anew
+	// restored is set when the state began with a snapshot: what lies before it
+	// was not read.
+	restored bool
 }
 
 // place says where a commit lies.
@@ -53,7 +56,7 @@ func (l *Ledger) fresh(campaign string) (*entry, error) {
 func (l *Ledger) reset(e *entry) {
 	l.account(-int(e.tree.Size()))
 	e.state = rules.NewCampaign(e.campaign, l.cfg.Library)
-	e.tree, e.seq, e.commits, e.signing, e.stale = merkle.Tree{}, 0, nil, signing{}, false
+	e.tree, e.seq, e.commits, e.signing, e.stale, e.restored = merkle.Tree{}, 0, nil, signing{}, false, false
 	e.chains = newChains(e.keys.Master, e.campaign)
 	e.chains.history = l.history(e.campaign)
 }
@@ -65,23 +68,39 @@ func (l *Ledger) load(ctx context.Context, campaign string) (*entry, error) {
 	if e.state != nil && !e.stale {
 		return e, nil
 	}
-	l.reset(e)
-	err := l.catchUpFrom(ctx, e)
-	if err == nil && e.state.Next == 0 {
-		err = ErrUnknownCampaign
+	read, err := l.fold(ctx, e, true)
+	if err != nil && e.restored {
+		// Whether the ledger is whole, the ledger itself must say.
+		read, err = l.fold(ctx, e, false)
 	}
-	if err == nil {
-		if err = l.checkHead(ctx, e); l.mayRecover(e, err) {
-			err = l.recover(ctx, e)
-		}
-		l.colour(e.campaign, err)
+	if l.mayRecover(e, err) {
+		err = l.recover(ctx, e)
 	}
+	l.colour(e.campaign, err)
 	if err != nil {
 		e.stale = true
 		l.release(e)
 		return nil, err
 	}
+	l.keep(e, read)
 	return e, nil
+}
+
+// fold makes an entry anew, from its snapshot on if that is allowed and there is
+// one. It returns how many records were read.
+func (l *Ledger) fold(ctx context.Context, e *entry, snapshots bool) (read int64, err error) {
+	l.reset(e)
+	spared := int64(0)
+	if snapshots {
+		spared = l.restore(ctx, e)
+	}
+	if err := l.catchUpFrom(ctx, e); err != nil {
+		return 0, err
+	}
+	if e.state.Next == 0 {
+		return 0, ErrUnknownCampaign
+	}
+	return e.tree.Size() - spared, l.checkHead(ctx, e)
 }
 
 // acquire finds or makes an entry and keeps it from being evicted.

@@ -75,9 +75,12 @@ type Config struct {
 	// Recover names campaigns whose loss the host has accepted, and how many
 	// records each was left with: their ledgers are begun anew. Nil: none.
 	Recover map[string]int64
-	Log     *slog.Logger
-	Now     func() time.Time // wall clock; nil: time.Now
-	Budget  int              // records in memory; 0: DefaultBudget
+	// Snapshots is where folded campaigns are kept, to be opened quickly; nil:
+	// nowhere. See OpenSnapshots.
+	Snapshots *journal.Shelf
+	Log       *slog.Logger
+	Now       func() time.Time // wall clock; nil: time.Now
+	Budget    int              // records in memory; 0: DefaultBudget
 }
 
 // Ledger executes the commands of all campaigns. Its methods may be called by
@@ -93,6 +96,7 @@ type Ledger struct {
 	records int              // in memory, over all open entries
 	closing bool
 	busy    sync.WaitGroup
+	keeping sync.WaitGroup // of snapshots
 }
 
 // New makes a ledger over a journal.
@@ -225,6 +229,7 @@ func (l *Ledger) Close() {
 	l.closing = true
 	l.mu.Unlock()
 	l.busy.Wait()
+	l.keeping.Wait()
 }
 
 // execute runs with the entry locked.

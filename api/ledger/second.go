@@ -126,10 +126,17 @@ func (l *Ledger) Inspect(ctx context.Context) error {
 	return nil
 }
 
-// inspect folds a campaign. Only that the store or the time is at an end stops
-// the round; what is wrong with the campaign is in Red.
+// inspect reads a campaign from its first record, whatever snapshot there is, and
+// keeps nothing of it: nobody has asked to play. Only that the store or the time is
+// at an end stops the round; what is wrong with the campaign is in Red.
 func (l *Ledger) inspect(ctx context.Context, campaign string) error {
-	err := l.with(ctx, campaign, func(*entry) error { return nil })
+	e := &entry{campaign: campaign, keys: l.cfg.Keys, imports: l.imports}
+	_, err := l.fold(ctx, e, false)
+	l.account(-int(e.tree.Size()))
+	if err != nil {
+		l.distrust(ctx, campaign)
+		err = l.with(ctx, campaign, func(*entry) error { return nil })
+	}
 	if errors.Is(err, ErrUnknownCampaign) {
 		l.colour(campaign, &RedError{Campaign: campaign, Err: errors.New("all its records are missing: a signed checkpoint is kept, the ledger has none")})
 	}
