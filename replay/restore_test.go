@@ -2,18 +2,22 @@ package replay_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"tallystick/events"
+	"tallystick/projections"
 	"tallystick/replay"
 	"tallystick/rules"
 	"tallystick/rules/systems"
 )
 
-// A campaign that is written down and read back after any commit goes on as if it
-// had not been: seats with devices, seals, disputes and corrections among it.
+// A campaign that is written down and read back after any commit, and views after
+// any record, go on as if they had not been: seats with devices, seals, disputes and corrections among it.
 func TestRestore(t *testing.T) {
 	ledgers := map[string][][]byte{}
 	libraries := map[string]rules.Library{"night": {embers}}
@@ -45,6 +49,7 @@ func restored(t *testing.T, library rules.Library, payloads [][]byte) {
 	}
 	id := first[0].Campaign
 	straight, again := rules.NewCampaign(id, library), rules.NewCampaign(id, library)
+	views, others := projections.New(id), projections.New(id)
 	for _, payload := range payloads {
 		recs, err := events.ParseCommit(payload)
 		if err != nil {
@@ -63,7 +68,41 @@ func restored(t *testing.T, library rules.Library, payloads [][]byte) {
 		if again, err = rules.Restore(id, library, got); err != nil {
 			t.Fatal(err)
 		}
+		for _, rec := range recs {
+			if err := errors.Join(views.Apply(rec), others.Apply(rec)); err != nil {
+				t.Fatal(err)
+			}
+			want, got := saveViews(t, views), saveViews(t, others)
+			if !bytes.Equal(want, got) {
+				t.Fatalf("after record %d restored views are\n%s\nand not\n%s", rec.N, got, want)
+			}
+			if others, err = projections.Restore(id, got); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
+	if diff := cmp.Diff(shown(views), shown(others)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// shown is what views show.
+func shown(v *projections.Views) []any {
+	all := []any{v.Campaign(), v.Participants(), v.Characters(), v.Sessions(), v.Rolls(0, 0, nil), v.Hidden(0, 0), v.Disputes(""), v.Overrides(), v.Corrections()}
+	for _, c := range v.Characters() {
+		line, _ := v.Timeline(c.ID, 0, 0)
+		all = append(all, line)
+	}
+	return all
+}
+
+func saveViews(t *testing.T, v *projections.Views) []byte {
+	t.Helper()
+	written, err := v.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return written
 }
 
 func save(t *testing.T, c *rules.Campaign) []byte {

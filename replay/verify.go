@@ -74,10 +74,10 @@ type Verifier struct {
 	decided  int64       // commands that were
 	unread   error       // why the deciding ended before the ledger
 
-	commit  commit        // the records of the command that is being read
-	heads   []head        // checkpoints not reached yet, by size
-	waiting []waiting     // checkpoints that no key so far has signed
-	keys    []KeyReport   // of the checkpoints, from the first record on
+	commit  commit      // the records of the command that is being read
+	heads   []head      // checkpoints not reached yet, by size
+	waiting []waiting   // checkpoints that no key so far has signed
+	keys    []KeyReport // of the checkpoints, from the first record on
 	missing []LostReport
 	fitting []CheckpointReport
 	proven  int64    // size of the largest checkpoint that fitted

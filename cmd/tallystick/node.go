@@ -203,7 +203,11 @@ func (n *node) open(cfg nodeConfig) error {
 	if err != nil {
 		return err
 	}
-	hub := feed.NewHub(n.journal)
+	snapshots, err := ledger.OpenSnapshots(following, n.journal, keys, version())
+	if err != nil {
+		return err
+	}
+	hub := feed.NewHub(n.journal, feed.Snapshots(snapshots))
 	if err := hub.Start(following); err != nil {
 		return fmt.Errorf("follow the ledger: %w", err)
 	}
@@ -216,7 +220,7 @@ func (n *node) open(cfg nodeConfig) error {
 	}
 	n.ledger, err = ledger.New(following, ledger.Config{
 		Journal: n.journal, Library: library(), Keys: keys, Server: cfg.Server,
-		Committed: hub.Notify, Archive: n.archive, Heads: n.heads, Recover: left, Log: cfg.Log,
+		Committed: hub.Notify, Archive: n.archive, Heads: n.heads, Recover: left, Snapshots: snapshots, Log: cfg.Log,
 	})
 	if err != nil {
 		return err

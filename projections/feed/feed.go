@@ -81,6 +81,7 @@ type Hub struct {
 	journal journal.Journal
 	budget  int64
 	queue   int
+	shelf   *journal.Shelf // of snapshots; nil: none are kept
 
 	ctx        context.Context // ends with the hub; nil before Start
 	cancel     context.CancelFunc
