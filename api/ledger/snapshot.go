@@ -56,7 +56,7 @@ type snapshot struct {
 }
 
 func (l *Ledger) shelf() *journal.Shelf {
-	return l.cfg.Snapshots.Labelled(fmt.Sprintf("campaign %d", rules.SaveFormat))
+	return l.cfg.Snapshots.Section("state", rules.SaveFormat)
 }
 
 // save writes a snapshot of the entry, which is locked.

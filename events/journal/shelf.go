@@ -20,26 +20,30 @@ type Shelf struct {
 	bucket Bucket
 	key    []byte
 	label  string
+	prefix string // of its keys in the bucket
 }
 
 // NewShelf is a shelf over a bucket. key, which nobody else has, seals what it
 // keeps; values of a shelf with another label are not seen.
 func NewShelf(bucket Bucket, key []byte, label string) *Shelf {
-	return &Shelf{bucket, bytes.Clone(key), label}
+	return &Shelf{bucket, bytes.Clone(key), label, ""}
 }
 
-// Labelled is the same shelf for another purpose.
-func (s *Shelf) Labelled(label string) *Shelf { return &Shelf{s.bucket, s.key, s.label + "\n" + label} }
+// Section is the part of the shelf for one purpose, whose values have a format
+// with a number: values of another format are not seen, and are overwritten.
+func (s *Shelf) Section(purpose string, format int) *Shelf {
+	return &Shelf{s.bucket, s.key, fmt.Sprintf("%s\n%d", s.label, format), s.prefix + purpose + "/"}
+}
 
 // seal is a MAC over a value, its name and its label.
 func (s *Shelf) seal(name string, value []byte) []byte {
 	mac := hmac.New(sha256.New, s.key)
-	fmt.Fprintf(mac, "%s\n%s\n%d\n", s.label, name, len(value))
+	fmt.Fprintf(mac, "%s\n%s\n%d\n", s.label, s.prefix+name, len(value))
 	mac.Write(value)
 	return mac.Sum(nil)
 }
 
-func pieceKey(name string, i int) string { return fmt.Sprintf("%s/%d", name, i) }
+func (s *Shelf) piece(name string, i int) string { return fmt.Sprintf("%s%s/%d", s.prefix, name, i) }
 
 // Put keeps a value under a name in place of the one before. The name must be fit
 // for a key of the bucket. Until it returns without an error, there may be none.
@@ -48,13 +52,13 @@ func (s *Shelf) Put(ctx context.Context, name string, value []byte) error {
 	i := 0
 	for rest := sealed; len(rest) > 0; i++ {
 		n := min(len(rest), pieceBytes)
-		if _, err := s.bucket.Put(ctx, pieceKey(name, i), rest[:n]); err != nil {
+		if _, err := s.bucket.Put(ctx, s.piece(name, i), rest[:n]); err != nil {
 			return err
 		}
 		rest = rest[n:]
 	}
 	if len(sealed)%pieceBytes == 0 { // a full last piece: mark the end
-		if _, err := s.bucket.Put(ctx, pieceKey(name, i), nil); err != nil {
+		if _, err := s.bucket.Put(ctx, s.piece(name, i), nil); err != nil {
 			return err
 		}
 	}
@@ -66,7 +70,7 @@ func (s *Shelf) Put(ctx context.Context, name string, value []byte) error {
 func (s *Shelf) Get(ctx context.Context, name string) ([]byte, error) {
 	var sealed []byte
 	for i, more := 0, true; more; i++ {
-		piece, _, err := s.bucket.Get(ctx, pieceKey(name, i))
+		piece, _, err := s.bucket.Get(ctx, s.piece(name, i))
 		if err != nil {
 			return nil, err
 		}
@@ -84,5 +88,5 @@ func (s *Shelf) Get(ctx context.Context, name string) ([]byte, error) {
 
 // Drop forgets the value of a name.
 func (s *Shelf) Drop(ctx context.Context, name string) error {
-	return s.bucket.Delete(ctx, pieceKey(name, 0))
+	return s.bucket.Delete(ctx, s.piece(name, 0))
 }

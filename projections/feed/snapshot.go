@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,7 +20,7 @@ const snapshotTail = 500
 // Snapshots has the views of campaigns kept on a shelf, so that opening one reads
 // what came after its snapshot. The shelf may be emptied at any time.
 func Snapshots(shelf *journal.Shelf) Option {
-	return func(h *Hub) { h.shelf = shelf.Labelled(fmt.Sprintf("views %d", projections.SaveFormat)) }
+	return func(h *Hub) { h.shelf = shelf.Section("views", projections.SaveFormat) }
 }
 
 // snapshot is the views of a campaign, and where its records lie.

@@ -94,7 +94,7 @@ func TestSnapshots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := id(1) + "/0"
+	key := "views/" + id(1) + "/0"
 	value, _, err := bucket.Get(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
