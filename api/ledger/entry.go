@@ -54,7 +54,7 @@ func (l *Ledger) fresh(campaign string) (*entry, error) {
 }
 
 func (l *Ledger) reset(e *entry) {
-	l.account(-int(e.tree.Size()))
+	l.account(-e.tree.Size())
 	e.state = rules.NewCampaign(e.campaign, l.cfg.Library)
 	e.tree, e.seq, e.commits, e.signing, e.stale, e.restored = merkle.Tree{}, 0, nil, signing{}, false, false
 	e.chains = newChains(e.keys.Master, e.campaign)
@@ -111,6 +111,7 @@ func (l *Ledger) acquire(campaign string) *entry {
 	if !ok {
 		e = &entry{campaign: campaign, keys: l.cfg.Keys, imports: l.imports}
 		l.open[campaign] = e
+		l.held += CampaignBytes
 	}
 	e.users++
 	e.used = l.cfg.Now()
@@ -128,7 +129,7 @@ func (l *Ledger) release(e *entry) {
 	if drop && e.users == 0 {
 		l.evict(e)
 	}
-	for l.records > l.cfg.Budget {
+	for l.held > l.cfg.Budget {
 		var idlest *entry
 		for _, other := range l.open {
 			if other.users == 0 && (idlest == nil || other.used.Before(idlest.used)) {
@@ -146,13 +147,13 @@ func (l *Ledger) release(e *entry) {
 func (l *Ledger) evict(e *entry) {
 	if l.open[e.campaign] == e {
 		delete(l.open, e.campaign)
-		l.records -= int(e.tree.Size())
+		l.held -= CampaignBytes + e.tree.Size()*RecordBytes
 	}
 }
 
-func (l *Ledger) account(records int) {
+func (l *Ledger) account(records int64) {
 	l.mu.Lock()
-	l.records += records
+	l.held += records * RecordBytes
 	l.mu.Unlock()
 }
 
@@ -222,7 +223,7 @@ func (l *Ledger) Red() map[string]error {
 func (l *Ledger) grown(e *entry, seq uint64, first int64, records int) {
 	e.commits = append(e.commits, place{first: first, after: e.seq})
 	e.seq = seq
-	l.account(records)
+	l.account(int64(records))
 }
 
 // read hands the records from n on to each, as stored, until it says no.
@@ -328,9 +329,10 @@ func (c *chains) Link(session, lane string, n, i int) (dice.Seed, error) {
 	return chain.Link(i)
 }
 
-// InMemory is how many records the folded campaigns in memory have together.
-func (l *Ledger) InMemory() int {
+// InMemory is how many bytes the folded campaigns in memory take together, by the
+// estimate of Config.Budget.
+func (l *Ledger) InMemory() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.records
+	return l.held
 }

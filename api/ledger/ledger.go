@@ -26,9 +26,14 @@ import (
 
 // Limits of the shell.
 const (
-	// DefaultBudget is how many records the folded campaigns in memory may have
+	// DefaultBudget is how many bytes the folded campaigns in memory may take
 	// together before idle ones are evicted.
-	DefaultBudget = 2_000_000
+	DefaultBudget = 512 << 20
+	// RecordBytes is what one record takes in a folded campaign, and
+	// CampaignBytes what a campaign takes beside: estimates, as measured on an
+	// evening of play.
+	RecordBytes   = 300
+	CampaignBytes = 20 << 10
 	// maxAttempts bounds how often a command is decided again after others
 	// were faster.
 	maxAttempts = 100
@@ -80,7 +85,7 @@ type Config struct {
 	Snapshots *journal.Shelf
 	Log       *slog.Logger
 	Now       func() time.Time // wall clock; nil: time.Now
-	Budget    int              // records in memory; 0: DefaultBudget
+	Budget    int64            // bytes in memory, by the estimate of RecordBytes and CampaignBytes; 0: DefaultBudget
 }
 
 // Ledger executes the commands of all campaigns. Its methods may be called by
@@ -93,7 +98,7 @@ type Ledger struct {
 	mu      sync.Mutex
 	open    map[string]*entry
 	red     map[string]error // campaigns whose ledger is not whole
-	records int              // in memory, over all open entries
+	held    int64            // bytes in memory, over all open entries
 	closing bool
 	busy    sync.WaitGroup
 	keeping sync.WaitGroup // of snapshots

@@ -132,7 +132,7 @@ func (l *Ledger) Inspect(ctx context.Context) error {
 func (l *Ledger) inspect(ctx context.Context, campaign string) error {
 	e := &entry{campaign: campaign, keys: l.cfg.Keys, imports: l.imports}
 	_, err := l.fold(ctx, e, false)
-	l.account(-int(e.tree.Size()))
+	l.account(-e.tree.Size())
 	if err != nil {
 		l.distrust(ctx, campaign)
 		err = l.with(ctx, campaign, func(*entry) error { return nil })

@@ -125,7 +125,7 @@ func (l *Ledger) begin(ctx context.Context, e *entry, data []byte) error {
 		return err
 	}
 	e.state, e.tree, e.seq, e.commits, e.restored = state, tree, s.Seq, commits, true
-	l.account(int(tree.Size()))
+	l.account(tree.Size())
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -40,7 +41,15 @@ type nodeConfig struct {
 	NATSListen      string    // where bots come in by NATS; empty: nowhere
 	Rates           api.Rates // the zero Rates bound nothing
 	MaxCampaigns    int       // 0: no bound
+	Memory          int       // MiB that campaigns may take; 0: defaultMemory
 }
+
+// defaultMemory is how many MiB folded campaigns and their views may take.
+const defaultMemory = (ledger.DefaultBudget + feed.DefaultBudget) >> 20
+
+// memory is the budget of folded campaigns and views in bytes: state takes about
+// twice what views take.
+func (cfg nodeConfig) memory() int64 { return int64(cmp.Or(cfg.Memory, defaultMemory)) << 20 }
 
 // A node is one running program: the journal, the ledger over it, the views,
 // and the HTTP server.
@@ -207,7 +216,7 @@ func (n *node) open(cfg nodeConfig) error {
 	if err != nil {
 		return err
 	}
-	hub := feed.NewHub(n.journal, feed.Snapshots(snapshots))
+	hub := feed.NewHub(n.journal, feed.Snapshots(snapshots), feed.Budget(cfg.memory()/3))
 	if err := hub.Start(following); err != nil {
 		return fmt.Errorf("follow the ledger: %w", err)
 	}
@@ -220,7 +229,7 @@ func (n *node) open(cfg nodeConfig) error {
 	}
 	n.ledger, err = ledger.New(following, ledger.Config{
 		Journal: n.journal, Library: library(), Keys: keys, Server: cfg.Server,
-		Committed: hub.Notify, Archive: n.archive, Heads: n.heads, Recover: left, Snapshots: snapshots, Log: cfg.Log,
+		Committed: hub.Notify, Archive: n.archive, Heads: n.heads, Recover: left, Snapshots: snapshots, Budget: cfg.memory() * 2 / 3, Log: cfg.Log,
 	})
 	if err != nil {
 		return err

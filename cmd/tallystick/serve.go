@@ -25,6 +25,9 @@ func serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if cfg.Memory < 1 {
+				return &codeError{exitUnusable, fmt.Errorf("memory is %d: must be at least 1 MiB", cfg.Memory)}
+			}
 			cfg.Log = log
 			n, err := startNode(cmd.Context(), cfg)
 			if err != nil {
@@ -55,6 +58,7 @@ func nodeFlags(cmd *cobra.Command, cfg *nodeConfig) {
 	f.Float64Var(&cfg.Rates.Address, "rate-address", api.DefaultRates.Address, "requests a second of one address; 0: no bound, for a server behind a proxy")
 	f.Float64Var(&cfg.Rates.Wrong, "rate-wrong", api.DefaultRates.Wrong, "wrong tokens a second of one address; 0: no bound")
 	f.IntVar(&cfg.MaxCampaigns, "max-campaigns", api.DefaultMaxCampaigns, "how many campaigns the server may hold; 0: no bound")
+	f.IntVar(&cfg.Memory, "memory", defaultMemory, "MiB that campaigns in memory may take, about; the ones used least lately are let go for others")
 	f.StringVar(&cfg.Server, "name", "tallystick", "name of this server in the origin of new campaigns' checkpoints")
 }
 

@@ -134,10 +134,10 @@ func (c *campaign) fold(p parsed) error {
 	return nil
 }
 
-// count keeps the number of records that are held. The caller has the lock.
+// count keeps account of the records that are held. The caller has the lock.
 func (c *campaign) count() {
 	now := c.views.Position()
-	c.hub.held.Add(now - c.records.Swap(now))
+	c.hub.held.Add((now - c.records.Swap(now)) * RecordBytes)
 }
 
 // stop ends the fold for good. The caller has the lock.
