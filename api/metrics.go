@@ -46,7 +46,7 @@ func (s *Server) gauges() {
 		red:       figure("red_campaigns", "Campaigns that are read-only because their ledger is not whole."),
 		feeds:     figure("live_feeds", "Live feeds (server-sent events) that are open."),
 		loaded:    figure("views_loaded", "Campaigns whose views are in memory."),
-		held:      figure("views_records", "Records that the views in memory hold together."),
+		held:      figure("views_bytes", "Bytes that the views in memory are estimated to take together."),
 		behind:    figure("views_behind", "Campaigns in memory whose views have not read all that is stored."),
 		following: figure("views_following", "1 when the views follow the journal, else 0."),
 		last:      figure("journal_last_sequence", "Sequence of the last commit in a stream of the journal.", "stream"),
@@ -74,7 +74,7 @@ func (h *health) Collect(out chan<- prometheus.Metric) {
 	gauge(h.red, float64(len(now.Body.Red)))
 	gauge(h.feeds, float64(now.Body.Streams))
 	gauge(h.loaded, float64(views.Loaded))
-	gauge(h.held, float64(views.Records))
+	gauge(h.held, float64(views.Bytes))
 	gauge(h.behind, float64(views.Behind))
 	gauge(h.following, one(views.Following))
 	for _, p := range now.Body.Partitions {

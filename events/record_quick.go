@@ -3,6 +3,7 @@ package events
 import (
 	"bytes"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -10,34 +11,35 @@ import (
 // quick reads a record that is written the way EncodeCommit writes it: members in
 // their order, plain strings, nothing between them. Anything else it leaves to the
 // strict reader, ok false. It never takes a line that the strict reader would
-// refuse, or reads one differently; a fuzz test holds it to that.
-func quick(line []byte) (rec Record, ok bool) {
+// refuse, or reads one differently; a fuzz test holds it to that. Words that are
+// those of the record before are taken from there.
+func quick(line []byte, before *Record) (rec Record, ok bool) {
 	q := quickReader{rest: line}
 	q.word(`{"v":1,"campaign":`)
 	rec.V = Version
-	rec.Campaign = q.text()
+	rec.Campaign = q.like(before.Campaign)
 	q.word(`,"n":`)
 	rec.N = q.number()
 	q.word(`,"id":`)
 	rec.ID = q.text()
 	q.word(`,"at":`)
-	rec.At = q.text()
+	rec.At = q.like(before.At)
 	q.word(`,"by":`)
-	rec.By = q.text()
+	rec.By = q.like(before.By)
 	q.word(`,"clock":`)
 	rec.Clock = q.number()
 	q.word(`,"cmd":{"id":`)
-	rec.Cmd.ID = q.text()
+	rec.Cmd.ID = q.like(before.Cmd.ID)
 	if q.next(',') {
 		q.word(`,"type":`)
-		rec.Cmd.Type = q.text()
+		rec.Cmd.Type = q.like(before.Cmd.Type)
 		if q.next(',') { // dice, a seat: rare, and left to the strict reader
 			q.word(`,"data":`)
 			rec.Cmd.Data = q.value()
 		}
 	}
 	q.word(`},"type":`)
-	rec.Type = q.text()
+	rec.Type = q.name()
 	q.word(`,"data":`)
 	rec.Data = q.value()
 	q.word(`}`)
@@ -61,26 +63,55 @@ func (q *quickReader) word(w string) {
 	q.rest = q.rest[len(w):]
 }
 
-// text takes a string of visible ASCII without escapes.
-func (q *quickReader) text() string {
+// token takes a string of visible ASCII without escapes, without its quotes.
+func (q *quickReader) token() []byte {
 	if !q.next('"') {
 		q.failed = true
-		return ""
+		return nil
 	}
 	for i := 1; i < len(q.rest); i++ {
 		switch c := q.rest[i]; {
 		case c == '"':
-			s := string(q.rest[1:i])
+			t := q.rest[1:i]
 			q.rest = q.rest[i+1:]
-			return s
+			return t
 		case c < ' ' || c >= 0x7f || c == '\\':
 			q.failed = true
-			return ""
+			return nil
 		}
 	}
 	q.failed = true
-	return ""
+	return nil
 }
+
+func (q *quickReader) text() string { return string(q.token()) }
+
+// like is text that is probably this one.
+func (q *quickReader) like(known string) string {
+	t := q.token()
+	if string(t) == known {
+		return known
+	}
+	return string(t)
+}
+
+// name is text that is probably the name of an event type.
+func (q *quickReader) name() string {
+	t := q.token()
+	if known, ok := typeNames[string(t)]; ok {
+		return known
+	}
+	return string(t)
+}
+
+// typeNames has one copy of the name of every shared event type.
+var typeNames = func() map[string]string {
+	names := map[string]string{}
+	for name := range Core() {
+		names[name] = name
+	}
+	return names
+}()
 
 // number takes an integer from 0 with at most 15 digits.
 func (q *quickReader) number() int64 {
@@ -98,33 +129,140 @@ func (q *quickReader) number() int64 {
 	return n
 }
 
-// value takes an object, and checks it strictly once its end is found.
+// value takes an object that plain knows to be strict.
 func (q *quickReader) value() jsontext.Value {
 	if !q.next('{') {
 		q.failed = true
 		return nil
 	}
-	depth := 0
-	for i := 0; i < len(q.rest); i++ {
-		switch q.rest[i] {
-		case '"':
-			end := bytes.IndexByte(q.rest[i+1:], '"')
-			if end < 0 || bytes.IndexByte(q.rest[i+1:i+1+end], '\\') >= 0 {
-				q.failed = true // an escape: for the strict reader
-				return nil
-			}
-			i += end + 1
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				value := jsontext.Value(bytes.Clone(q.rest[:i+1]))
-				q.rest = q.rest[i+1:]
-				q.failed = checkCompact(value) != nil || !value.IsValid()
-				return value
-			}
+	end := plain(q.rest, 0, 0)
+	if end < 0 {
+		q.failed = true
+		return nil
+	}
+	value := jsontext.Value(bytes.Clone(q.rest[:end]))
+	q.rest = q.rest[end:]
+	return value
+}
+
+// Bounds of what plain reads; beyond them it is the strict reader's.
+const (
+	plainDepth = 32
+	plainNames = 64 // of one object
+)
+
+// plain finds the end of the JSON value that begins at b[i], if it is written as
+// records are (compact, whole numbers, no key twice) and without an escape. It is
+// -1 for anything else, which need not be wrong.
+func plain(b []byte, i, depth int) (end int) {
+	if i >= len(b) || depth > plainDepth {
+		return -1
+	}
+	switch c := b[i]; {
+	case c == '"':
+		return plainString(b, i)
+	case c == '{':
+		return plainObject(b, i, depth)
+	case c == '[':
+		return plainArray(b, i, depth)
+	case c == '-' || '0' <= c && c <= '9':
+		return plainInteger(b, i)
+	}
+	for _, word := range [...]string{"true", "false", "null"} {
+		if len(b)-i >= len(word) && string(b[i:i+len(word)]) == word {
+			return i + len(word)
 		}
 	}
-	q.failed = true
-	return nil
+	return -1
+}
+
+func plainObject(b []byte, i, depth int) (end int) {
+	var room [16][]byte
+	names := room[:0]
+	if i++; i < len(b) && b[i] == '}' {
+		return i + 1
+	}
+	for {
+		end := plainString(b, i)
+		if end < 0 || end >= len(b) || b[end] != ':' || len(names) == plainNames {
+			return -1
+		}
+		for _, name := range names {
+			if bytes.Equal(name, b[i:end]) {
+				return -1
+			}
+		}
+		names = append(names, b[i:end])
+		if i = plain(b, end+1, depth+1); i < 0 || i >= len(b) {
+			return -1
+		}
+		switch b[i] {
+		case '}':
+			return i + 1
+		case ',':
+			i++
+		default:
+			return -1
+		}
+	}
+}
+
+func plainArray(b []byte, i, depth int) (end int) {
+	if i++; i < len(b) && b[i] == ']' {
+		return i + 1
+	}
+	for {
+		if i = plain(b, i, depth+1); i < 0 || i >= len(b) {
+			return -1
+		}
+		switch b[i] {
+		case ']':
+			return i + 1
+		case ',':
+			i++
+		default:
+			return -1
+		}
+	}
+}
+
+func plainString(b []byte, i int) (end int) {
+	if i >= len(b) || b[i] != '"' {
+		return -1
+	}
+	ascii := true
+	for k := i + 1; k < len(b); k++ {
+		switch c := b[k]; {
+		case c == '"':
+			if !ascii && !utf8.Valid(b[i:k]) {
+				return -1
+			}
+			return k + 1
+		case c < ' ' || c == '\\':
+			return -1
+		case c >= utf8.RuneSelf:
+			ascii = false
+		}
+	}
+	return -1
+}
+
+// plainInteger takes at most 15 digits, which are within ±MaxInteger.
+func plainInteger(b []byte, i int) (end int) {
+	if b[i] == '-' {
+		if i++; i < len(b) && b[i] == '0' {
+			return -1
+		}
+	}
+	end = i
+	for end < len(b) && '0' <= b[end] && b[end] <= '9' {
+		end++
+	}
+	switch {
+	case end == i || end-i > 15 || end-i > 1 && b[i] == '0':
+		return -1
+	case end < len(b) && (b[end] == '.' || b[end] == 'e' || b[end] == 'E'):
+		return -1
+	}
+	return end
 }

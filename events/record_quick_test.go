@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -31,9 +32,12 @@ func FuzzQuick(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		got, ok := quick(line)
+		got, ok := quick(line, &Record{})
 		if !ok {
 			return
+		}
+		if again, ok := quick(line, &got); !ok || !cmp.Equal(again, got) {
+			t.Fatalf("%s: after itself it is %v", line, again)
 		}
 		gotErr := got.check()
 		want, err := parseStrictly(line)
@@ -42,6 +46,50 @@ func FuzzQuick(f *testing.F) {
 		}
 		if diff := cmp.Diff(want, got); err == nil && diff != "" {
 			t.Errorf("%s: (-strict +quick)\n%s", line, diff)
+		}
+	})
+}
+
+// What plain takes is strict JSON as records hold it, and stays as it is when the
+// JSON library writes it.
+func FuzzPlain(f *testing.F) {
+	for _, seed := range []string{
+		`{"a":1,"b":[true,false,null,-1,0,"für 🎲",{}],"c":{"a":[]}}`, `{"a":1,"a":2}`, `[1,2,]`, `{"a":1,}`, `[01]`, `-0`, `-`, `1.5`, `1e3`,
+		`9007199254740992`, `"a\u0041"`, "\"\xff\"", `{"a" :1}`, `[1 ]`, `nul`, `nulll`, "\"\x7f\"", "\"\xed\xa0\x80\"", `{"":{"":""}}`,
+		strings.Repeat("[", 40) + strings.Repeat("]", 40), "\"\u2028<&>\"",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		if plain(value, 0, 0) != len(value) || len(value) == 0 {
+			return
+		}
+		if err := CheckJSON(value); err != nil {
+			t.Fatalf("%s: %v", value, err)
+		}
+		written, err := json.Marshal(jsontext.Value(value))
+		if err != nil || string(written) != string(value) {
+			t.Errorf("%s: written as %s, %v", value, written, err)
+		}
+	})
+}
+
+// A command is written as the JSON library would write it.
+func FuzzEncodeCmd(f *testing.F) {
+	f.Add("0192f1c0-7d6a-7c3e-9b1a-3f2f4a5b6c7f", "roll", []byte(`{"expression":"3d6"}`))
+	f.Add("", "", []byte(`{"a": "\u0041"}`))
+	f.Add("\xff", "a \"b\"", []byte(nil))
+	f.Add("c", "", []byte(`{"a":1}{}`))
+	f.Add("c", "", []byte(`{`))
+	f.Fuzz(func(t *testing.T, id, typ string, data []byte) {
+		c := Cmd{ID: id, Type: typ}
+		if len(data) > 0 {
+			c.Data = data
+		}
+		got, err := encodeCmd(c)
+		want, failed := json.Marshal(c)
+		if (err == nil) != (failed == nil) || err == nil && string(got) != string(want) {
+			t.Errorf("got %s, %v\nwant %s, %v", got, err, want, failed)
 		}
 	})
 }
@@ -88,11 +136,11 @@ func FuzzAppendRecord(f *testing.F) {
 // The quick way is taken at all: with what is stored day by day.
 func TestQuickTakes(t *testing.T) {
 	for _, line := range []string{quickLine, strings.Replace(quickLine, `,"type":"roll","data":{"expression":"3d6kh2+1","purpose":"luck"}`, "", 1)} {
-		if _, ok := quick([]byte(line)); !ok {
+		if _, ok := quick([]byte(line), &Record{}); !ok {
 			t.Errorf("not taken: %s", line)
 		}
 	}
-	if _, ok := quick([]byte(strings.Replace(quickLine, `"luck"`, `"l\u0075ck"`, 1))); ok {
+	if _, ok := quick([]byte(strings.Replace(quickLine, `"luck"`, `"l\u0075ck"`, 1)), &Record{}); ok {
 		t.Error("an escape was taken")
 	}
 }

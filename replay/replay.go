@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"tallystick/events"
 	"tallystick/rules"
@@ -77,6 +78,39 @@ func (r *Replayer) Records() int64 {
 	return r.campaign.Next
 }
 
+// commit is the records of one command as they were read.
+type commit struct {
+	recs    []events.Record
+	events  []events.Event // of the records; nil, or nil for one, when not decoded
+	payload []byte         // the records as stored
+}
+
+// add puts the next record behind the others.
+func (c *commit) add(rec events.Record, e events.Event, line []byte) {
+	if len(c.recs) > 0 {
+		c.payload = append(c.payload, '\n')
+	}
+	c.payload = append(c.payload, line...)
+	c.recs, c.events = append(c.recs, rec), append(c.events, e)
+}
+
+// holds reports whether a record is of the same command.
+func (c *commit) holds(rec events.Record) bool {
+	first := &c.recs[0]
+	return rec.Cmd.ID == first.Cmd.ID && rec.By == first.By && rec.At == first.At
+}
+
+// emptied is the commit without records, in the same memory.
+func (c *commit) emptied() commit { return commit{c.recs[:0], c.events[:0], c.payload[:0]} }
+
+// event is that of a record.
+func (c *commit) event(i int) (events.Event, error) {
+	if i < len(c.events) && c.events[i] != nil {
+		return c.events[i], nil
+	}
+	return core.Decode(c.recs[i])
+}
+
 // Commit decides the next commit again. It returns a *Divergence, or an
 // *Unusable when there is nothing to compare.
 func (r *Replayer) Commit(payload []byte) error {
@@ -84,7 +118,11 @@ func (r *Replayer) Commit(payload []byte) error {
 	if err != nil {
 		return &Unusable{N: r.Records(), Err: err}
 	}
-	first := recs[0]
+	return r.commit(commit{recs: recs, payload: payload})
+}
+
+func (r *Replayer) commit(c commit) error {
+	first := c.recs[0]
 	if r.campaign == nil {
 		library, err := LibraryOf(r.library, first)
 		if err != nil {
@@ -94,7 +132,7 @@ func (r *Replayer) Commit(payload []byte) error {
 	}
 	cmd := rules.Command{ID: first.Cmd.ID, By: first.By, Type: first.Cmd.Type, Data: first.Cmd.Data, Dice: first.Cmd.Dice, Seat: first.Cmd.Seat}
 	head := events.Head{Campaign: first.Campaign, N: first.N, At: first.At, By: first.By, Cmd: first.Cmd}
-	facts, err := r.decide(r.campaign, cmd, head, recs, payload)
+	facts, err := r.decide(r.campaign, cmd, head, c)
 	if err != nil {
 		return err
 	}
@@ -107,7 +145,7 @@ func (r *Replayer) Commit(payload []byte) error {
 		return &Unusable{N: first.N, Err: err}
 	}
 	r.commands++
-	r.remember(payload)
+	r.remember(c.payload)
 	return nil
 }
 
@@ -150,12 +188,12 @@ func Again(in io.ReaderAt, bytes int64) History {
 	}
 }
 
-func (r *Replayer) decide(c *rules.Campaign, cmd rules.Command, head events.Head, recs []events.Record, payload []byte) ([]events.Fact, error) {
-	first := recs[0]
+func (r *Replayer) decide(c *rules.Campaign, cmd rules.Command, head events.Head, stored commit) ([]events.Fact, error) {
+	recs, first := stored.recs, stored.recs[0]
 	if first.Campaign != c.ID || first.N != c.Next {
 		return nil, &Unusable{N: first.N, Err: fmt.Errorf("it stands where record %d of campaign %s is due", c.Next, c.ID)}
 	}
-	source, err := recorded(c, recs)
+	source, err := recorded(c, stored)
 	if err != nil {
 		return nil, &Unusable{N: first.N, Err: err}
 	}
@@ -175,10 +213,10 @@ func (r *Replayer) decide(c *rules.Campaign, cmd rules.Command, head events.Head
 	if err != nil {
 		return nil, &Unusable{N: first.N, Err: err}
 	}
-	if bytes.Equal(decided, payload) {
+	if bytes.Equal(decided, stored.payload) {
 		return facts, nil
 	}
-	return nil, firstDifference(c.ID, first.N, events.SplitCommit(payload), events.SplitCommit(decided))
+	return nil, firstDifference(c.ID, first.N, events.SplitCommit(stored.payload), events.SplitCommit(decided))
 }
 
 // seeds are the dice of one commit as its records tell them.
@@ -193,13 +231,13 @@ func (s *seeds) Correct(c *rules.Campaign, x rules.Correction) (*rules.Differenc
 	return Correct(s.history, c, x)
 }
 
-func recorded(c *rules.Campaign, recs []events.Record) (*seeds, error) {
+func recorded(c *rules.Campaign, stored commit) (*seeds, error) {
 	s := &seeds{anchors: map[string]dice.Seed{}, links: map[string]dice.Seed{}}
-	for _, rec := range recs {
+	for i, rec := range stored.recs {
 		if !slices.Contains(seeded, rec.Type) {
 			continue
 		}
-		e, err := core.Decode(rec)
+		e, err := stored.event(i)
 		if err != nil {
 			return nil, err
 		}
@@ -238,7 +276,7 @@ func (s *seeds) link(source, lane string, i int, seed string) (err error) {
 	return err
 }
 
-func linkKey(lane string, i int) string { return fmt.Sprintf("%s %d", lane, i) }
+func linkKey(lane string, i int) string { return lane + " " + strconv.Itoa(i) }
 
 // Anchor implements rules.Chains.
 func (s *seeds) Anchor(_, lane string, _ int) (dice.Seed, error) {

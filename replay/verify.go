@@ -74,12 +74,10 @@ type Verifier struct {
 	decided  int64       // commands that were
 	unread   error       // why the deciding ended before the ledger
 
-	commit  []byte        // the records of the command that is being read
-	first   events.Record // its first
-	length  int           // how many
-	heads   []head        // checkpoints not reached yet, by size
-	waiting []waiting     // checkpoints that no key so far has signed
-	keys    []KeyReport   // of the checkpoints, from the first record on
+	commit  commit      // the records of the command that is being read
+	heads   []head      // checkpoints not reached yet, by size
+	waiting []waiting   // checkpoints that no key so far has signed
+	keys    []KeyReport // of the checkpoints, from the first record on
 	missing []LostReport
 	fitting []CheckpointReport
 	proven  int64    // size of the largest checkpoint that fitted
@@ -129,7 +127,7 @@ func (v *Verifier) Record(line []byte) error {
 	if v.failed != nil {
 		return v.failed
 	}
-	rec, err := events.Parse(line)
+	rec, err := events.ParseAfter(&v.last, line)
 	if err != nil {
 		f := v.bad("%s", strings.TrimPrefix(err.Error(), fmt.Sprintf("record %d: ", v.tree.Size())))
 		f.Foreign = v.tree.Size() == 0
@@ -140,22 +138,32 @@ func (v *Verifier) Record(line []byte) error {
 			v.failed = f
 			return f
 		}
-		v.first, v.commit, v.length = rec, v.commit[:0], 0
+		v.commit = v.commit.emptied()
 	}
-	if err := v.check(rec, line); err != nil {
+	e, err := v.check(rec, line)
+	if err != nil {
 		f, ok := err.(*Failure)
 		if !ok {
 			f = v.bad("%s", err)
 		}
 		return v.fail(f)
 	}
-	v.take(rec, line)
+	v.take(rec, e, line)
 	return nil
 }
 
-// check holds a record against those before it.
-func (v *Verifier) check(rec events.Record, line []byte) error {
-	n := v.tree.Size()
+// check holds a record against those before it. It gives its event, when that is
+// one that all systems share.
+func (v *Verifier) check(rec events.Record, line []byte) (events.Event, error) {
+	if err := v.placed(rec, line); err != nil {
+		return nil, err
+	}
+	return v.event(rec)
+}
+
+// placed checks that a record may stand where it does.
+func (v *Verifier) placed(rec events.Record, line []byte) error {
+	n, length := v.tree.Size(), len(v.commit.recs)
 	switch {
 	case rec.N != n:
 		return fmt.Errorf("it says that it is record %d", rec.N)
@@ -163,7 +171,7 @@ func (v *Verifier) check(rec events.Record, line []byte) error {
 		return fmt.Errorf("a campaign begins with campaign.created, not with %s", rec.Type)
 	case n > 0 && rec.Type == "campaign.created":
 		return errors.New("a campaign is created once")
-	case v.length == 0 && rec.Cmd.Type == "":
+	case length == 0 && rec.Cmd.Type == "":
 		return errors.New("it does not say by which command it came")
 	case n > 0 && rec.Campaign != v.last.Campaign:
 		return fmt.Errorf("it belongs to the campaign %s", rec.Campaign)
@@ -171,14 +179,14 @@ func (v *Verifier) check(rec events.Record, line []byte) error {
 		return fmt.Errorf("its time %s runs back behind %s", rec.At, v.last.At)
 	case rec.Clock < v.last.Clock && rec.Type != "correction.made":
 		return fmt.Errorf("game time runs back, from %d to %d", v.last.Clock, rec.Clock)
-	case v.length > 0 && (rec.Cmd.ID != v.first.Cmd.ID || rec.By != v.first.By || rec.At != v.first.At):
-		return fmt.Errorf("it does not belong to the command of record %d", v.first.N)
-	case v.length == events.MaxCommitEvents || len(v.commit)+1+len(line) > events.MaxCommitBytes:
+	case length > 0 && !v.commit.holds(rec):
+		return fmt.Errorf("it does not belong to the command of record %d", v.commit.recs[0].N)
+	case length == events.MaxCommitEvents || len(v.commit.payload)+1+len(line) > events.MaxCommitBytes:
 		return errors.New("its command has more records than one command may have")
-	case v.length == 0 && v.repeats(rec.Cmd.ID):
+	case length == 0 && v.repeats(rec.Cmd.ID):
 		return fmt.Errorf("the command %s was executed before", rec.Cmd.ID)
 	}
-	return v.event(rec)
+	return nil
 }
 
 // repeats reports whether a command id stands in the ledger already, as far as
@@ -191,30 +199,50 @@ func (v *Verifier) repeats(command string) bool {
 	return known
 }
 
-// core are the events that are checked here; those of a system are checked by
-// deciding again.
-func (v *Verifier) event(rec events.Record) error {
+// event checks what a record says, if it is an event that all systems share;
+// those of a system are checked by deciding again.
+func (v *Verifier) event(rec events.Record) (events.Event, error) {
 	if _, known := core[rec.Type]; !known {
 		v.table.unknown(rec)
-		return nil
+		return nil, nil
+	}
+	if v.replayer != nil && ofCharacters[rec.Type] {
+		return nil, nil
 	}
 	e, err := core.Decode(rec)
 	if err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("record %d: ", rec.N)))
+		return nil, errors.New(strings.TrimPrefix(err.Error(), fmt.Sprintf("record %d: ", rec.N)))
 	}
 	if created, ok := e.(*events.CampaignCreated); ok {
 		if err := v.begin(rec, created); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	switch e := e.(type) {
 	case *events.DisputeOpened:
-		return v.evident(rec.N, e)
+		return e, v.evident(rec.N, e)
 	case *events.LedgerRecovered, *events.KeyRotated:
-		return v.keyed(rec.N, e)
+		return e, v.keyed(rec.N, e)
 	}
-	return v.table.event(place{n: rec.N, clock: rec.Clock, by: rec.By, cmd: v.first.Cmd}, e)
+	cmd := rec.Cmd
+	if len(v.commit.recs) > 0 {
+		cmd = v.commit.recs[0].Cmd
+	}
+	return e, v.table.event(place{n: rec.N, clock: rec.Clock, by: rec.By, cmd: cmd}, e)
 }
+
+// ofCharacters are the shared events of which nothing but the rules knows what
+// they must say: where those decide again, every byte of them is compared.
+var ofCharacters = func() map[string]bool {
+	types := map[string]bool{}
+	for name, make := range core {
+		e := make()
+		_, of := e.(events.CharacterEvent)
+		_, tick := e.(*events.TickProcessed)
+		types[name] = of && !tick
+	}
+	return types
+}()
 
 // evident checks the state of the ledger that a dispute was opened on. Its
 // root is a checkpoint that nobody signed: when it differs, the dispute or a
@@ -299,16 +327,12 @@ func unsigned(note Note, err error) error {
 }
 
 // take adds a record that is good by itself to the tree and to its commit.
-func (v *Verifier) take(rec events.Record, line []byte) {
+func (v *Verifier) take(rec events.Record, e events.Event, line []byte) {
 	leaf := merkle.LeafHash(line)
 	v.tree.AppendLeaf(leaf)
 	v.leaves = append(v.leaves, leaf)
-	if v.length > 0 {
-		v.commit = append(v.commit, '\n')
-	}
-	v.commit = append(v.commit, line...)
-	v.length++
-	v.last = events.Record{Campaign: rec.Campaign, At: rec.At, Clock: rec.Clock}
+	v.commit.add(rec, e, line)
+	v.last = rec
 	v.passed(v.tree.Size())
 }
 
@@ -342,15 +366,15 @@ func (v *Verifier) decide() *Failure {
 }
 
 func (v *Verifier) replay() *Failure {
-	if v.replayer == nil || v.length == 0 {
+	if v.replayer == nil || len(v.commit.recs) == 0 {
 		return nil
 	}
-	err := v.replayer.Commit(v.commit)
+	err := v.replayer.commit(v.commit)
 	var differs *Divergence
 	var unusable *Unusable
 	switch {
 	case err == nil:
-		v.replayed += int64(len(v.commit)) + 1
+		v.replayed += int64(len(v.commit.payload)) + 1
 		v.decided++
 	case errors.Is(err, rules.ErrNoHistory):
 		v.replayer, v.unread = nil, err
@@ -397,7 +421,7 @@ func (v *Verifier) End() (*Report, error) {
 		v.failed = f
 		return nil, f
 	}
-	v.length = 0
+	v.commit = commit{}
 	if err := v.keysHold(); err != nil {
 		return nil, v.fail(&Failure{Reason: err.Error()})
 	}

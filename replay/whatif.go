@@ -643,7 +643,7 @@ func newOtherDice(campaign string, n int64, later []taken) *otherDice {
 
 // begin takes the anchors and links that the records of a command show.
 func (d *otherDice) begin(c *rules.Campaign, recs []events.Record) {
-	d.seeds, _ = recorded(c, recs) // records that were folded can be read
+	d.seeds, _ = recorded(c, commit{recs: recs}) // records that were folded can be read
 }
 
 // Dice implements rules.Otherwise.

@@ -257,15 +257,18 @@ func (cmd Command) Record() events.Cmd {
 }
 
 func fingerprint(cmd events.Cmd) [16]byte {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n%s\n", cmd.Type, cmd.Data, cmd.Visibility)
+	text := make([]byte, 0, 512)
+	text = append(append(text, cmd.Type...), '\n')
+	text = append(append(text, cmd.Data...), '\n')
+	text = append(append(text, cmd.Visibility...), '\n')
 	if cmd.Dice != nil {
-		fmt.Fprintln(h, cmd.Dice.Faces)
+		text = fmt.Appendln(text, cmd.Dice.Faces)
 	}
 	if cmd.Seat != nil {
-		fmt.Fprintln(h, *cmd.Seat)
+		text = fmt.Appendln(text, *cmd.Seat)
 	}
-	return [16]byte(h.Sum(nil))
+	sum := sha256.Sum256(text)
+	return [16]byte(sum[:16])
 }
 
 // ApplyCommit folds a stored commit, given as the records in it. It refuses a
@@ -533,8 +536,10 @@ func (c *Campaign) put(ch *Character) {
 // fork is the campaign with its own room for changes.
 func (c *Campaign) fork() *Campaign {
 	f := *c
-	f.over = map[string]*Character{}
-	maps.Copy(f.over, c.over)
+	f.over = maps.Clone(c.over)
+	if f.over == nil {
+		f.over = map[string]*Character{}
+	}
 	return &f
 }
 

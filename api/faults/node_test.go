@@ -96,7 +96,7 @@ func (p *process) open(ctx context.Context) bool {
 		options = append(options, feed.Queue(s.plan.Queue))
 	}
 	if s.plan.Budget > 0 {
-		options = append(options, feed.Budget(int64(s.plan.Budget)))
+		options = append(options, feed.Budget(int64(s.plan.Budget)*feed.RecordBytes))
 	}
 	p.hub = feed.NewHub(p.port("feed"), options...)
 	if err := p.hub.Start(ctx); err != nil {
@@ -104,7 +104,7 @@ func (p *process) open(ctx context.Context) bool {
 	}
 	var err error
 	p.ledger, err = ledger.New(ctx, ledger.Config{
-		Journal: p.port("ledger"), Library: library, Keys: keys, Server: "sim.example", Committed: p.hub.Notify, Budget: s.plan.Budget,
+		Journal: p.port("ledger"), Library: library, Keys: keys, Server: "sim.example", Committed: p.hub.Notify, Budget: int64(s.plan.Budget) * ledger.RecordBytes,
 		Now:   func() time.Time { return time.Now().Add(time.Duration(p.node.skew.Load())) },
 		NewID: s.newID,
 	})

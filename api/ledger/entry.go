@@ -34,6 +34,9 @@ type entry struct {
 	stale   bool            // the journal may hold more than the state: load it anew
 	asks    context.Context // of the command under way, never cancelled: its span and request; nil between commands
 	tempo   following
+	// restored is set when the state began with a snapshot: what lies before it
+	// was not read.
+	restored bool
 }
 
 // place says where a commit lies.
@@ -53,9 +56,9 @@ func (l *Ledger) fresh(campaign string) (*entry, error) {
 }
 
 func (l *Ledger) reset(e *entry) {
-	l.account(-int(e.tree.Size()))
+	l.account(-e.tree.Size())
 	e.state = rules.NewCampaign(e.campaign, l.cfg.Library)
-	e.tree, e.seq, e.commits, e.signing, e.stale = merkle.Tree{}, 0, nil, signing{}, false
+	e.tree, e.seq, e.commits, e.signing, e.stale, e.restored = merkle.Tree{}, 0, nil, signing{}, false, false
 	e.chains = newChains(e.keys.Master, e.campaign)
 	e.chains.history = l.history(e.campaign)
 }
@@ -67,23 +70,39 @@ func (l *Ledger) load(ctx context.Context, campaign string) (*entry, error) {
 	if e.state != nil && !e.stale {
 		return e, nil
 	}
-	l.reset(e)
-	err := l.catchUpFrom(ctx, e)
-	if err == nil && e.state.Next == 0 {
-		err = ErrUnknownCampaign
+	read, err := l.fold(ctx, e, true)
+	if err != nil && e.restored {
+		// Whether the ledger is whole, the ledger itself must say.
+		read, err = l.fold(ctx, e, false)
 	}
-	if err == nil {
-		if err = l.checkHead(ctx, e); l.mayRecover(e, err) {
-			err = l.recover(ctx, e)
-		}
-		l.colour(e.campaign, err)
+	if l.mayRecover(e, err) {
+		err = l.recover(ctx, e)
 	}
+	l.colour(e.campaign, err)
 	if err != nil {
 		e.stale = true
 		l.release(e)
 		return nil, err
 	}
+	l.keep(e, read)
 	return e, nil
+}
+
+// fold makes an entry anew, from its snapshot on if that is allowed and there is
+// one. It returns how many records were read.
+func (l *Ledger) fold(ctx context.Context, e *entry, snapshots bool) (read int64, err error) {
+	l.reset(e)
+	spared := int64(0)
+	if snapshots {
+		spared = l.restore(ctx, e)
+	}
+	if err := l.catchUpFrom(ctx, e); err != nil {
+		return 0, err
+	}
+	if e.state.Next == 0 {
+		return 0, ErrUnknownCampaign
+	}
+	return e.tree.Size() - spared, l.checkHead(ctx, e)
 }
 
 // acquire finds or makes an entry and keeps it from being evicted.
@@ -94,6 +113,7 @@ func (l *Ledger) acquire(campaign string) *entry {
 	if !ok {
 		e = &entry{campaign: campaign, keys: l.cfg.Keys, imports: l.imports}
 		l.open[campaign] = e
+		l.held += CampaignBytes
 	}
 	e.users++
 	e.used = l.cfg.Now()
@@ -112,7 +132,7 @@ func (l *Ledger) release(e *entry) {
 	if drop && e.users == 0 {
 		l.evict(e)
 	}
-	for l.records > l.cfg.Budget {
+	for l.held > l.cfg.Budget {
 		var idlest *entry
 		for _, other := range l.open {
 			if other.users == 0 && (idlest == nil || other.used.Before(idlest.used)) {
@@ -130,13 +150,13 @@ func (l *Ledger) release(e *entry) {
 func (l *Ledger) evict(e *entry) {
 	if l.open[e.campaign] == e {
 		delete(l.open, e.campaign)
-		l.records -= int(e.tree.Size())
+		l.held -= CampaignBytes + e.tree.Size()*RecordBytes
 	}
 }
 
-func (l *Ledger) account(records int) {
+func (l *Ledger) account(records int64) {
 	l.mu.Lock()
-	l.records += records
+	l.held += records * RecordBytes
 	l.mu.Unlock()
 }
 
@@ -207,7 +227,7 @@ func (l *Ledger) Red() map[string]error {
 func (l *Ledger) grown(e *entry, seq uint64, first int64, records int) {
 	e.commits = append(e.commits, place{first: first, after: e.seq})
 	e.seq = seq
-	l.account(records)
+	l.account(int64(records))
 }
 
 // read hands the records from n on to each, as stored, until it says no.
@@ -313,9 +333,10 @@ func (c *chains) Link(session, lane string, n, i int) (dice.Seed, error) {
 	return chain.Link(i)
 }
 
-// InMemory is how many records the folded campaigns in memory have together.
-func (l *Ledger) InMemory() int {
+// InMemory is how many bytes the folded campaigns in memory take together, by the
+// estimate of Config.Budget.
+func (l *Ledger) InMemory() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.records
+	return l.held
 }

@@ -28,9 +28,14 @@ import (
 
 // Limits of the shell.
 const (
-	// DefaultBudget is how many records the folded campaigns in memory may have
+	// DefaultBudget is how many bytes the folded campaigns in memory may take
 	// together before idle ones are evicted.
-	DefaultBudget = 2_000_000
+	DefaultBudget = 512 << 20
+	// RecordBytes is what one record takes in a folded campaign, and
+	// CampaignBytes what a campaign takes beside: estimates, as measured on an
+	// evening of play.
+	RecordBytes   = 300
+	CampaignBytes = 20 << 10
 	// maxAttempts bounds how often a command is decided again after others
 	// were faster.
 	maxAttempts = 100
@@ -82,14 +87,17 @@ type Config struct {
 	// Recover names campaigns whose loss the host has accepted, and how many
 	// records each was left with: their ledgers are begun anew. Nil: none.
 	Recover map[string]int64
-	Log     *slog.Logger
-	Metrics *telemetry.Metrics // nil: nobody looks at them
-	Now     func() time.Time   // wall clock; nil: time.Now
+	// Snapshots is where folded campaigns are kept, to be opened quickly; nil:
+	// nowhere. See OpenSnapshots.
+	Snapshots *journal.Shelf
+	Log       *slog.Logger
+	Metrics   *telemetry.Metrics // nil: nobody looks at them
+	Now       func() time.Time   // wall clock; nil: time.Now
 	// Elapsed is how much time has passed since some moment, by a clock that
 	// nobody can move; nil: that of the machine.
 	Elapsed func() time.Duration
 	NewID   func() string // of a record, a UUID; nil: UUIDv7
-	Budget  int           // records in memory; 0: DefaultBudget
+	Budget  int64         // bytes in memory, by the estimate of RecordBytes and CampaignBytes; 0: DefaultBudget
 }
 
 // Ledger executes the commands of all campaigns. Its methods may be called by
@@ -106,9 +114,10 @@ type Ledger struct {
 	open    map[string]*entry
 	red     map[string]error   // campaigns whose ledger is not whole
 	lost    map[string][]int64 // sealed records whose secret is not kept any more
-	records int                // in memory, over all open entries
+	held    int64              // bytes in memory, over all open entries
 	closing bool
 	busy    sync.WaitGroup
+	keeping sync.WaitGroup // of snapshots
 }
 
 // New makes a ledger over a journal.
@@ -312,6 +321,7 @@ func (l *Ledger) Close() {
 	l.closing = true
 	l.mu.Unlock()
 	l.busy.Wait()
+	l.keeping.Wait()
 }
 
 // execute runs with the entry locked.

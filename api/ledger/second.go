@@ -156,10 +156,21 @@ func (l *Ledger) Participants(ctx context.Context, each func(campaign, handle st
 	})
 }
 
-// inspect folds a campaign and looks for its secrets. Only that the store or the time is at an end stops
-// the round; what is wrong with the campaign is in Red.
+// inspect reads a campaign from its first record, whatever snapshot there is, looks
+// for its secrets, and keeps nothing of it: nobody has asked to play. Only that the
+// store or the time is at an end stops the round; what is wrong with the campaign
+// is in Red.
 func (l *Ledger) inspect(ctx context.Context, campaign string) error {
-	err := l.with(ctx, campaign, func(e *entry) error { return l.secrets(ctx, e) })
+	e := &entry{campaign: campaign, keys: l.cfg.Keys, imports: l.imports}
+	_, err := l.fold(ctx, e, false)
+	if err == nil {
+		err = l.secrets(ctx, e)
+	}
+	l.account(-e.tree.Size())
+	if err != nil {
+		l.distrust(ctx, campaign)
+		err = l.with(ctx, campaign, func(e *entry) error { return l.secrets(ctx, e) })
+	}
 	if errors.Is(err, ErrUnknownCampaign) {
 		l.colour(campaign, &RedError{Campaign: campaign, Err: errors.New("all its records are missing: a signed checkpoint is kept, the ledger has none")})
 	}

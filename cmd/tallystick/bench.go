@@ -66,6 +66,7 @@ var benches = []struct {
 	{"append", (*bench).appends},
 	{"http", (*bench).http},
 	{"replay", (*bench).replay},
+	{"verify", (*bench).verify},
 	{"rebuild", (*bench).rebuild},
 	{"advance", (*bench).advance},
 	{"open", (*bench).open},

@@ -24,21 +24,26 @@ func (b *bench) evening(s *stage, rounds int) (campaign string, err error) {
 		return "", err
 	}
 	for i := range rounds {
-		someone := people[i%len(people)]
-		commands := []rules.Command{
-			newCommand("roll", `{"expression":"3d6kh2+1","purpose":"luck"}`),
-			newCommand("roll", `{"expression":"1d10","character":"`+people[0]+`"}`),
-			newCommand("wound.inflict", `{"character":"`+someone+`","points":3,"cause":"a fall"}`),
-			newCommand("heal.grant", `{"character":"`+someone+`","points":3,"cause":"a blessing"}`),
-			newCommand("clock.advance", `{"by":"1h"}`),
-		}
-		for _, cmd := range commands {
+		for _, cmd := range benchRound(people, i) {
 			if _, err := s.give(b.ctx, campaign, cmd); err != nil && !errors.As(err, new(*rules.Rejection)) {
 				return "", err
 			}
 		}
 	}
 	return campaign, nil
+}
+
+// benchRound is the commands of a round of play: rolls, a wound and its healing, and
+// an hour that passes.
+func benchRound(people []string, i int) []rules.Command {
+	someone := people[i%len(people)]
+	return []rules.Command{
+		newCommand("roll", `{"expression":"3d6kh2+1","purpose":"luck"}`),
+		newCommand("roll", `{"expression":"1d10","character":"`+people[0]+`"}`),
+		newCommand("wound.inflict", `{"character":"`+someone+`","points":3,"cause":"a fall"}`),
+		newCommand("heal.grant", `{"character":"`+someone+`","points":3,"cause":"a blessing"}`),
+		newCommand("clock.advance", `{"by":"1h"}`),
+	}
 }
 
 // evenings are the campaigns that replay and rebuild read.

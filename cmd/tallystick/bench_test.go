@@ -16,7 +16,7 @@ func TestBench(t *testing.T) {
 	if testing.Short() {
 		t.Skip("opens a store for each part")
 	}
-	rows := map[string]int{"append": 3, "http": 4, "replay": 1, "rebuild": 1, "advance": 1, "follow": 2}
+	rows := map[string]int{"append": 3, "http": 4, "replay": 1, "verify": 2, "rebuild": 1, "advance": 1, "follow": 2}
 	for part, want := range rows {
 		t.Run(part, func(t *testing.T) {
 			root := rootCommand()

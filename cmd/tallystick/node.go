@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -44,9 +45,17 @@ type nodeConfig struct {
 	NATSListen      string       // where bots come in by NATS; empty: nowhere
 	Rates           api.Rates    // the zero Rates bound nothing
 	MaxCampaigns    int          // 0: no bound
+	Memory          int          // MiB that campaigns may take; 0: defaultMemory
 	MetricsListen   string       // where figures are served without a token; empty: nowhere
 	Tracer          trace.Tracer // nil: no spans
 }
+
+// defaultMemory is how many MiB folded campaigns and their views may take.
+const defaultMemory = (ledger.DefaultBudget + feed.DefaultBudget) >> 20
+
+// memory is the budget of folded campaigns and views in bytes: state takes about
+// twice what views take.
+func (cfg nodeConfig) memory() int64 { return int64(cmp.Or(cfg.Memory, defaultMemory)) << 20 }
 
 // A node is one running program: the journal, the ledger over it, the views,
 // and the HTTP server.
@@ -235,7 +244,11 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 	if n.tokens, err = ledger.NewTokens(following, n.journal, n.Admin); err != nil {
 		return err
 	}
-	hub := feed.NewHub(n.journal)
+	snapshots, err := ledger.OpenSnapshots(following, n.journal, keys, version())
+	if err != nil {
+		return err
+	}
+	hub := feed.NewHub(n.journal, feed.Snapshots(snapshots), feed.Budget(cfg.memory()/3))
 	if err := hub.Start(following); err != nil {
 		return fmt.Errorf("follow the ledger: %w", err)
 	}
@@ -253,7 +266,8 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 	}
 	n.ledger, err = ledger.New(following, ledger.Config{
 		Journal: n.journal, Library: library(), Keys: keys, Server: cfg.Server,
-		Committed: committed, Archive: n.archive, Heads: n.heads, Recover: left, Log: cfg.Log, Metrics: n.metrics,
+		Committed: committed, Archive: n.archive, Heads: n.heads, Recover: left, Snapshots: snapshots, Budget: cfg.memory() * 2 / 3,
+		Log: cfg.Log, Metrics: n.metrics,
 	})
 	if err != nil {
 		return err

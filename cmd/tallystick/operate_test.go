@@ -259,7 +259,7 @@ func TestMetrics(t *testing.T) {
 		"tallystick_live_feed_events_total":                                                            4,
 		"tallystick_live_feed_lag_seconds":                                                             3,
 		"tallystick_live_feeds_ended_total reason=left":                                                1,
-		"tallystick_views_records":                                                                     5,
+		"tallystick_views_bytes":                                                                       5,
 		"tallystick_archive_offset_bytes":                                                              1,
 		"process_cpu_seconds_total":                                                                    0,
 	}

@@ -27,6 +27,9 @@ func serveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if cfg.Memory < 1 {
+				return &codeError{exitUnusable, fmt.Errorf("memory is %d: must be at least 1 MiB", cfg.Memory)}
+			}
 			cfg.Log = telemetry.Logger(log)
 			slog.SetDefault(cfg.Log) // what a library prints is a line like the others
 			stop, err := traced(cmd.Context(), &cfg)
@@ -69,6 +72,7 @@ func nodeFlags(cmd *cobra.Command, cfg *nodeConfig) {
 	f.Float64Var(&cfg.Rates.Address, "rate-address", api.DefaultRates.Address, "requests a second of one address; 0: no bound, for a server behind a proxy")
 	f.Float64Var(&cfg.Rates.Wrong, "rate-wrong", api.DefaultRates.Wrong, "wrong tokens a second of one address; 0: no bound")
 	f.IntVar(&cfg.MaxCampaigns, "max-campaigns", api.DefaultMaxCampaigns, "how many campaigns the server may hold; 0: no bound")
+	f.IntVar(&cfg.Memory, "memory", defaultMemory, "MiB that campaigns in memory may take, about; the ones used least lately are let go for others")
 	f.StringVar(&cfg.Server, "name", "tallystick", "name of this server in the origin of new campaigns' checkpoints")
 }
 

@@ -100,6 +100,14 @@ func (t *Tree) lastPeak(size int64) Hash {
 	return t.hashes[tlog.StoredHashIndex(level, size>>level-1)]
 }
 
+// Leaf is the hash of record n.
+func (t *Tree) Leaf(n int64) (Hash, error) {
+	if n < 0 || n >= t.size {
+		return Hash{}, fmt.Errorf("n: record %d is not among the first %d", n, t.size)
+	}
+	return t.hashes[tlog.StoredHashIndex(0, n)], nil
+}
+
 // Inclusion proves that record n is in the tree of the first size records: the
 // hashes from the leaf's sibling up to the child of the root (RFC 6962, 2.1.1).
 func (t *Tree) Inclusion(n, size int64) ([]Hash, error) {

@@ -3,6 +3,7 @@ package feed
 import (
 	"container/list"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sort"
@@ -26,9 +27,10 @@ type campaign struct {
 
 	mu          sync.RWMutex // guards what follows
 	views       *projections.Views
-	index       []place // of every commit that was folded
-	wanted      uint64  // Seq of the last commit known to be stored
-	loaded      bool    // the journal was read to its end once
+	index       []place           // of every commit that was folded
+	last        [sha256.Size]byte // of the last of them; kept where snapshots are
+	wanted      uint64            // Seq of the last commit known to be stored
+	loaded      bool              // the journal was read to its end once
 	stopped     *StoppedError
 	changed     chan struct{} // closed at the next change; nil when nobody waits
 	subscribers int
@@ -125,14 +127,17 @@ func (c *campaign) fold(p parsed) error {
 		}
 	}
 	c.index = append(c.index, place{p.recs[0].N, p.seq})
+	if c.hub.shelf != nil {
+		c.last = sha256.Sum256(p.raw)
+	}
 	c.keep(p, len(p.recs))
 	return nil
 }
 
-// count keeps the number of records that are held. The caller has the lock.
+// count keeps account of the records that are held. The caller has the lock.
 func (c *campaign) count() {
 	now := c.views.Position()
-	c.hub.held.Add(now - c.records.Swap(now))
+	c.hub.held.Add((now - c.records.Swap(now)) * RecordBytes)
 }
 
 // stop ends the fold for good. The caller has the lock.
@@ -165,7 +170,17 @@ func (c *campaign) refresh(ctx context.Context) error {
 	if fresh, err := c.fresh(); fresh {
 		return err
 	}
-	return c.alone(ctx, func() error { return c.catchUp(ctx) })
+	return c.alone(ctx, func() error {
+		if c.records.Load() > 0 {
+			return c.catchUp(ctx)
+		}
+		spared := c.restore(ctx)
+		if err := c.catchUp(ctx); err != nil {
+			return err
+		}
+		c.keepSnapshot(spared)
+		return nil
+	})
 }
 
 // reload forgets everything and reads the journal.

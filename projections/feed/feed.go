@@ -24,14 +24,15 @@ import (
 
 // Defaults and bounds.
 const (
-	// DefaultBudget is how many records all loaded campaigns may hold together:
-	// a record costs its views some 200 bytes.
-	DefaultBudget = 1_000_000
+	// DefaultBudget is how many bytes all loaded campaigns may take together.
+	DefaultBudget = 256 << 20
+	// RecordBytes is what the views of one record take, and CampaignBytes what a
+	// campaign takes beside: estimates, as measured on an evening of play.
+	RecordBytes   = 260
+	CampaignBytes = 8 << 10
 	// DefaultQueue is how many records a subscriber may be behind. One commit of
 	// any size is always allowed.
 	DefaultQueue = 4_096
-	// campaignCost is what a loaded campaign counts beside its records.
-	campaignCost = 16
 	// patience is how often a commit that is known to be stored, and cannot be
 	// read, is looked for before it counts as missing; the pause doubles.
 	patience   = 8
@@ -68,9 +69,10 @@ func (e *StoppedError) Error() string {
 // Option changes how a Hub works.
 type Option func(*Hub)
 
-// Budget sets how many records all loaded campaigns may hold together. What is
-// in use stays loaded beyond it.
-func Budget(records int64) Option { return func(h *Hub) { h.budget = records } }
+// Budget sets how many bytes all loaded campaigns may take together, by the
+// estimate of RecordBytes and CampaignBytes; the ones used least lately are let go
+// for others. What is in use stays loaded beyond it.
+func Budget(bytes int64) Option { return func(h *Hub) { h.budget = bytes } }
 
 // Queue sets how many records a subscriber may be behind before it is cut off, at
 // least 1.
@@ -81,12 +83,13 @@ type Hub struct {
 	journal journal.Journal
 	budget  int64
 	queue   int
+	shelf   *journal.Shelf // of snapshots; nil: none are kept
 
 	ctx        context.Context // ends with the hub; nil before Start
 	cancel     context.CancelFunc
 	background sync.WaitGroup
 	delivered  atomic.Uint64
-	held       atomic.Int64 // records of all loaded campaigns, and campaignCost each
+	held       atomic.Int64 // bytes of all loaded campaigns
 
 	mu        sync.Mutex // guards what follows; taken before a campaign's
 	campaigns map[string]*campaign
@@ -326,7 +329,7 @@ type Health struct {
 	Following   bool            // the journal is followed; see the journal's own health for how well
 	Delivered   uint64          // commits that followed since the start
 	Loaded      int             // campaigns
-	Records     int64           // that they hold together, and a fixed cost for each
+	Bytes       int64           // that they take together, by the estimate of Budget
 	Subscribers int             // that are connected
 	Behind      int             // loaded campaigns that know of a commit they have not read: the lag
 	Stopped     []*StoppedError // campaigns whose views stopped, by id
@@ -345,7 +348,7 @@ func (h *Hub) Health() Health {
 	h.mu.Unlock()
 	r := Health{
 		Following: h.usable() == nil, Delivered: h.delivered.Load(),
-		Loaded: len(loaded), Records: h.held.Load(), Stopped: h.stops(),
+		Loaded: len(loaded), Bytes: h.held.Load(), Stopped: h.stops(),
 	}
 	for _, c := range loaded {
 		if c.behind() {

@@ -632,7 +632,7 @@ func TestEviction(t *testing.T) {
 	for i := range 5 {
 		newWriter(t, j, i).write(100)
 	}
-	h := started(t, j, Budget(350)) // fits three
+	h := started(t, j, Budget(3*(CampaignBytes+110*RecordBytes))) // fits three
 	if reads := j.reads.Load(); reads != 0 {
 		t.Fatalf("%d reads at the start", reads)
 	}
@@ -646,7 +646,7 @@ func TestEviction(t *testing.T) {
 		}
 	}
 	health := h.Health()
-	if health.Loaded >= 5 || health.Records > 350 {
+	if health.Loaded >= 5 || health.Bytes > 3*(CampaignBytes+110*RecordBytes) {
 		t.Fatalf("nothing was let go: %+v", health)
 	}
 	reads := j.reads.Load()
@@ -693,7 +693,7 @@ func TestEvictionSparesUse(t *testing.T) {
 	for end := soon(t); h.Health().Loaded > 0 && end.Err() == nil; {
 		time.Sleep(time.Millisecond)
 	}
-	if health := h.Health(); health.Loaded != 0 || health.Records != 0 || health.Subscribers != 0 {
+	if health := h.Health(); health.Loaded != 0 || health.Bytes != 0 || health.Subscribers != 0 {
 		t.Errorf("%+v, want nothing", health)
 	}
 }

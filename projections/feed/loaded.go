@@ -23,7 +23,7 @@ func (h *Hub) use(ctx context.Context, id string) (*campaign, error) {
 		c = newCampaign(h, id)
 		c.element = h.idle.PushFront(c)
 		h.campaigns[id] = c
-		h.held.Add(campaignCost)
+		h.held.Add(CampaignBytes)
 	}
 	c.users++
 	return c, nil
@@ -54,7 +54,7 @@ func (h *Hub) release(c *campaign, asked bool) {
 func (h *Hub) drop(c *campaign) {
 	delete(h.campaigns, c.id)
 	h.idle.Remove(c.element)
-	h.held.Add(-campaignCost - c.records.Load())
+	h.held.Add(-CampaignBytes - c.records.Load()*RecordBytes)
 }
 
 // stop remembers that a campaign's views stopped, also when it is let go.

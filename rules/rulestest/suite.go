@@ -127,6 +127,7 @@ func game(t *testing.T, rt *rapid.T, book *rules.Book, w words, executed map[str
 		if diff := cmp.Diff(Shown(t, live), Shown(t, tb.State)); diff != "" {
 			rt.Fatalf("%s %s: folding facts and folding bytes differ: %s", cmd.Type, cmd.Data, diff)
 		}
+		restores(rt, live, tb.State, book)
 		checkFacts(rt, facts)
 		for _, id := range tb.State.Characters() {
 			checkCharacter(rt, tb.State, book, id)
@@ -157,6 +158,31 @@ func deadActors(tb *Table, book *rules.Book, cmd rules.Command) []string {
 		}
 	}
 	return dead
+}
+
+// restores: a campaign that was written down and read back is the same, and is
+// written down the same.
+func restores(rt *rapid.T, live, folded *rules.Campaign, book *rules.Book) {
+	written, err := live.Save()
+	if err != nil {
+		rt.Fatal(err)
+	}
+	read, err := rules.Restore(Campaign, rules.Library{book}, written)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	again, err := read.Save()
+	if err != nil {
+		rt.Fatal(err)
+	}
+	rebuilt, err := folded.Save()
+	if err != nil {
+		rt.Fatal(err)
+	}
+	if !bytes.Equal(written, again) || !bytes.Equal(written, rebuilt) {
+		rt.Fatalf("a campaign is another when it is read back:\n%s\n%s\nand folded anew:\n%s", written, again, rebuilt)
+	}
+	*live = *read
 }
 
 // checkFacts: whoever reads a fact about a character learns how the character
