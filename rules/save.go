@@ -25,6 +25,7 @@ type saved struct {
 	LastAt       string
 	Session      *Session
 	Pending      *Pending
+	Tempo        *Tempo
 	Participants []Participant
 	Characters   []savedCharacter
 	Commands     []savedCommand
@@ -55,7 +56,7 @@ type savedSeal struct {
 func (c *Campaign) Save() ([]byte, error) {
 	s := saved{
 		Created: c.Created, Keys: c.Keys, VKeys: c.VKeys, Clock: c.Clock, Next: c.Next, LastAt: c.LastAt,
-		Session: c.Session, Pending: c.Pending, Corrections: c.corrections,
+		Session: c.Session, Pending: c.Pending, Tempo: c.Tempo, Corrections: c.corrections,
 		Participants: inOrder(c.participants), Disputes: inOrder(c.disputes),
 		Commands: make([]savedCommand, 0, len(c.known)),
 	}
@@ -115,7 +116,7 @@ func Restore(id string, library Library, data []byte) (*Campaign, error) {
 		}
 	}
 	c.Keys, c.VKeys, c.Clock, c.Next, c.LastAt = s.Keys, s.VKeys, s.Clock, s.Next, s.LastAt
-	c.Session, c.Pending, c.corrections = s.Session, s.Pending, s.Corrections
+	c.Session, c.Pending, c.Tempo, c.corrections = s.Session, s.Pending, s.Tempo, s.Corrections
 	for _, p := range s.Participants {
 		c.participants[p.Handle] = p
 	}

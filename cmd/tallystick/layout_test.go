@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 	"api":                          {"events", "events/journal", "events/merkle", "rules", "rules/dice", "rules/tempo", "projections", "projections/feed", "replay", "api/ledger", "api/console", "api/telemetry"},
 	"api/console":                  {},
 	"api/telemetry":                {},
+	"api/faults":                   {},
 	"api/ledger":                   {"api/telemetry", "events", "events/archive", "events/journal", "events/merkle", "replay", "rules", "rules/dice", "rules/tempo"},
 	"cmd/tallystick":               {"*"},
 }
