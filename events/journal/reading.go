@@ -78,11 +78,7 @@ func (j *jetStream) read(ctx context.Context, campaign string, after uint64, pag
 		if pending > 0 {
 			continue
 		}
-		rest, err := r.rest(ctx, len(page) > 0)
-		if err != nil || rest == nil {
-			return err
-		}
-		if err := r.deliver(rest); err != nil {
+		if more, err := r.rest(ctx, len(page) > 0); err != nil || !more {
 			return err
 		}
 	}
@@ -115,34 +111,32 @@ func (r *reader) deliver(messages []rawMessage) error {
 	return nil
 }
 
-// rest checks that a store which says that there is no more is right. It returns
-// nil if so, and else what comes next.
+// rest reports whether there is more after all when a store says that there is not.
 //
-// One copy says "no more" of messages that it cannot read, too: if it gave none, the
-// campaign must be as long as it counts and the stream not shorter than it was. Of
-// several copies the one that was asked may lag, and the leader has the last word.
-func (r *reader) rest(ctx context.Context, gave bool) ([]rawMessage, error) {
+// One copy says "no more" of messages that it cannot read, too, and of those behind
+// them: the campaign's last commit must be the one that was read, and if the store gave
+// none, the stream not shorter than it was. Of several copies the one that was asked may lag, and the
+// leader has the last word: what it gives is handed on.
+func (r *reader) rest(ctx context.Context, gave bool) (more bool, err error) {
 	j := r.journal
-	if j.layout.replicas == 1 && gave {
-		return nil, nil
-	}
 	if j.layout.replicas == 1 {
-		if _, err := j.Last(ctx, r.campaign); err != nil {
-			return nil, err
+		last, err := j.Last(ctx, r.campaign)
+		if err != nil || last > r.position || gave {
+			return last > r.position, err
 		}
-		return nil, j.whole(ctx, r.campaign)
+		return false, j.whole(ctx, r.campaign)
 	}
 	m, err := j.askLeader(ctx, j.layout.stream(r.campaign), nextRequest(j.layout.subject(r.campaign), r.position, 0))
 	if errors.Is(err, ErrNotFound) && r.position == 0 {
-		return nil, j.none(ctx, r.campaign)
+		return false, j.none(ctx, r.campaign)
 	}
 	if errors.Is(err, ErrNotFound) {
-		return nil, nil
+		return false, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("journal: read campaign %s after %d: %w", r.campaign, r.position, err)
+		return false, fmt.Errorf("journal: read campaign %s after %d: %w", r.campaign, r.position, err)
 	}
-	return []rawMessage{m}, nil
+	return true, r.deliver([]rawMessage{m})
 }
 
 // rawMessage is a message as a direct get answers it.
