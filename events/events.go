@@ -253,7 +253,7 @@ type CharacterDied struct {
 // WoundInflicted is harm that got through.
 type WoundInflicted struct {
 	Subject
-	Wound    int    `json:"wound"`             // ordinal in the character's life, from 1
+	Wound    int    `json:"wound"`             // ordinal in the character's life, from 1; never given twice
 	Points   int    `json:"points"`            // lost by it
 	Level    string `json:"level,omitzero"`    // in systems that name wounds instead of counting
 	Cause    string `json:"cause"`             // in words

@@ -130,7 +130,7 @@ type told struct {
 
 func newChapter(book *dicebook, first events.Record) *chapter {
 	cmd := rules.Command{ID: first.Cmd.ID, By: first.By, Type: first.Cmd.Type, Data: first.Cmd.Data}
-	return &chapter{cmd: cmd, book: book, dice: book.command()}
+	return &chapter{cmd: cmd, book: book, dice: book.command(first.N)}
 }
 
 func (ch *chapter) first() int64 { return ch.facts[0].n }

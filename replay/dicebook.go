@@ -3,6 +3,7 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -44,9 +45,11 @@ type commandDice struct {
 	own   *events.RollMade
 	joint dice.Seed // of own
 	ticks map[due][]tickRoll
-	next  *tickRoll // of the check whose event is read next
-	shown dice.Seed // when the command was over
-	last  dice.Seed // joint seed then
+	first int64            // record of the command
+	hurt  map[string][]int // ordinals of the wounds it inflicted, by character
+	next  *tickRoll        // of the check whose event is read next
+	shown dice.Seed        // when the command was over
+	last  dice.Seed        // joint seed then
 }
 
 // due names a check that fell due.
@@ -61,8 +64,8 @@ type tickRoll struct {
 	joint dice.Seed
 }
 
-func (b *dicebook) command() *commandDice {
-	return &commandDice{book: b, ticks: map[due][]tickRoll{}, shown: b.shown, last: b.joint}
+func (b *dicebook) command(first int64) *commandDice {
+	return &commandDice{book: b, ticks: map[due][]tickRoll{}, first: first, hurt: map[string][]int{}, shown: b.shown, last: b.joint}
 }
 
 // note reads a record of a command for its dice.
@@ -92,6 +95,8 @@ func (b *dicebook) note(rec events.Record, e events.Event, ch *chapter) (err err
 		}
 	case *events.RollDeclared:
 		b.declared[rec.N] = rules.Command{By: rec.By, Type: e.Command, Data: e.Data}
+	case *events.WoundInflicted:
+		ch.dice.hurt[e.Character] = append(ch.dice.hurt[e.Character], e.Wound)
 	case *events.RollMade:
 		return b.rolled(e, ch)
 	case *events.RollResolved:
@@ -133,12 +138,28 @@ func (d *commandDice) name(clock int64, e events.Event) {
 }
 
 // again gives the dice of the command once more, from the first.
-func (d *commandDice) again() rules.Recorded { return &reading{commandDice: d, taken: map[due]int{}} }
+func (d *commandDice) again() rules.Recorded {
+	return &reading{commandDice: d, taken: map[due]int{}, hurt: maps.Clone(d.hurt)}
+}
 
 // reading is one reading of a command's dice.
 type reading struct {
 	*commandDice
 	taken map[due]int
+	hurt  map[string][]int // that are left
+	fresh int              // ordinals that no record has
+}
+
+// Wound implements rules.Recorded. An ordinal that no record has follows from
+// the command's place in the ledger, so that every correction comes to the
+// same one.
+func (r *reading) Wound(character string) int {
+	if left := r.hurt[character]; len(left) > 0 {
+		r.hurt[character] = left[1:]
+		return left[0]
+	}
+	r.fresh++
+	return -(int(r.first)*events.MaxCommitEvents + r.fresh)
 }
 
 // Own implements rules.Recorded.

@@ -16,14 +16,18 @@ type Dice interface {
 	Die(sides int) (face int, err error)
 }
 
-// Recorded gives the dice of one command that is decided again, told by what
-// they were thrown for: lanes do not matter, because other rolls than the
+// Recorded gives the dice of one command that is decided again, and the
+// ordinals of its wounds. Dice are told by what they were thrown for: lanes do not matter, because other rolls than the
 // recorded ones may be due.
 type Recorded interface {
 	// Own are the dice of the command itself.
 	Own() Dice
 	// Tick are those of a check that falls due while it lets time pass.
 	Tick(character string, tick Tick) Dice
+	// Wound is the ordinal of the next wound that the command inflicts on a
+	// character: the recorded one. One that no record has gets a negative
+	// ordinal, which is never given to another.
+	Wound(character string) int
 }
 
 // Fated is a System in which death or a condition follows from how badly hurt

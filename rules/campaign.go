@@ -93,6 +93,7 @@ type Participant struct{ Handle, Role, Name string }
 type Character struct {
 	ID, Name, Kind, Owner string
 	Retired               bool
+	Wounds                int // ordinal of the last wound; a correction gives none back
 	Body                  Body
 }
 
@@ -482,6 +483,9 @@ func (c *Campaign) applyCharacter(e events.CharacterEvent) error {
 		}
 		ch.Body, ch.Retired = body, e.Retired
 	default:
+		if w, ok := e.(*events.WoundInflicted); ok {
+			ch.Wounds = max(ch.Wounds, w.Wound)
+		}
 		ch.Body = c.Book.Evolve(c.Options, ch.Body, c.Clock, e)
 	}
 	if _, tick := e.(*events.TickProcessed); tick && c.Pending != nil {

@@ -128,10 +128,14 @@ func (t *Turn) Living(field, id string) (*Character, error) {
 	return ch, err
 }
 
-// Emit adds a fact. A fact about a character is given its After.
+// Emit adds a fact. A fact about a character is given its After, a wound its
+// ordinal.
 func (t *Turn) Emit(e events.Event) {
 	if t.err != nil {
 		return
+	}
+	if w, ok := e.(*events.WoundInflicted); ok {
+		w.Wound = t.ordinal(w.Character)
 	}
 	if err := t.c.apply(t.c.Clock, e); err != nil {
 		t.err = err
@@ -143,6 +147,16 @@ func (t *Turn) Emit(e events.Event) {
 		ce.Of().After = &after
 	}
 	t.facts = append(t.facts, events.Fact{Clock: t.c.Clock, Event: e})
+}
+
+// ordinal is that of the next wound of a character: the one after its last. A
+// wound that is decided again keeps the one it has on record.
+func (t *Turn) ordinal(character string) int {
+	if t.again != nil {
+		return t.again.Wound(character)
+	}
+	ch, _ := t.c.Character(character)
+	return ch.Wounds + 1
 }
 
 // State writes what a system says of a body in Vitals beside its health: a

@@ -16,7 +16,7 @@ type Body struct {
 	Sheet      Sheet              `json:"sheet"`
 	Track      track              `json:"track"`              // of its Hit Points when the sheet was made
 	Wounds     []Wound            `json:"wounds,omitzero"`    // not healed yet, in the order they were inflicted
-	LastWound  int                `json:"last_wound"`         // ordinal
+	LastWound  int                `json:"last_wound"`         // its ordinal
 	Remainder  string             `json:"remainder,omitzero"` // fraction of a point beside the wounds (FUDGE-63)
 	Scratches  int                `json:"scratches"`          // since the last time there was no wound
 	Fatigue    int                `json:"fatigue"`            // face-up cards

@@ -110,7 +110,7 @@ func inflict(t *rules.Turn, who *rules.Character, h harm) {
 		}
 	}
 	t.Emit(&events.WoundInflicted{
-		Subject: subject, Wound: b.LastWound + 1, Points: int(points), Level: h.level,
+		Subject: subject, Points: int(points), Level: h.level,
 		Cause: h.cause, By: h.by, Weapon: h.weapon, Absorbed: h.absorbed,
 	})
 	if rest.Cmp(b.remainder()) != 0 {
@@ -129,8 +129,8 @@ func addScratches(t *rules.Turn, who *rules.Character) {
 		return
 	}
 	t.Emit(&events.WoundInflicted{
-		Subject: events.Subject{Character: who.ID}, Wound: b.LastWound + 1,
-		Points: b.track(o)[Hurt] - b.points(), Level: stageTable[Hurt].name,
+		Subject: events.Subject{Character: who.ID},
+		Points:  b.track(o)[Hurt] - b.points(), Level: stageTable[Hurt].name,
 		Cause: fmt.Sprintf("%s × %d", last, enough),
 	})
 }

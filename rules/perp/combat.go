@@ -387,7 +387,7 @@ func wound(t *rules.Turn, by, to *fighter, points, absorbed int) {
 		return
 	}
 	happen(t, to.who, &events.WoundInflicted{
-		Subject: of(to), Wound: b.Wounds + 1, Points: points, Cause: by.name + " with " + by.weapon.label,
+		Subject: of(to), Points: points, Cause: by.name + " with " + by.weapon.label,
 		By: by.id(), Weapon: by.weapon.label, Absorbed: absorbed,
 	})
 }

@@ -31,7 +31,7 @@ func inflict(t *rules.Turn, d *Inflict) error {
 		return err
 	}
 	happen(t, ch, &events.WoundInflicted{
-		Subject: events.Subject{Character: ch.ID}, Wound: ch.Body.(*Body).Wounds + 1, Points: d.Points, Cause: d.Cause,
+		Subject: events.Subject{Character: ch.ID}, Points: d.Points, Cause: d.Cause,
 	})
 	return nil
 }

@@ -52,7 +52,7 @@ type Grip struct {
 type Body struct {
 	Sheet      *Sheet         `json:"sheet"`
 	Points     int            `json:"points"` // hit points; 0 and below is dead
-	Wounds     int            `json:"wounds"` // so far
+	Wounds     int            `json:"wounds"` // ordinal of the last one
 	Stabilised bool           `json:"stabilised"`
 	Since      int64          `json:"since"`      // entry into the line of the health table
 	Ticked     int64          `json:"ticked"`     // due time of the last check of that line …

@@ -234,7 +234,7 @@ func isStunned(o rules.Options, con, wits, damage int, d dice) (total int, stunn
 func harm(t *rules.Turn, c *rules.Character, w events.WoundInflicted, strike bool) {
 	before := bodyOf(t.Again(c))
 	if w.Points > 0 {
-		w.Subject, w.Wound = of(c), before.Wounds+1
+		w.Subject = of(c)
 		t.Emit(&w)
 	}
 	after := bodyOf(t.Again(c))

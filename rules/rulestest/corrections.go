@@ -3,6 +3,7 @@ package rulestest
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -70,6 +71,7 @@ func corrections(t *testing.T, rt *rapid.T, book *rules.Book, w words, r Replayi
 		play(t, rt, tb, book, w)
 		nothing(t, rt, tb)
 	}
+	checkOrdinals(rt, tb.Records)
 	again := r.New(tb.library)
 	for _, payload := range tb.Payloads {
 		if err := again(payload); err != nil {
@@ -200,10 +202,38 @@ func neverGiven(t *testing.T, rt *rapid.T, tb *Table, book *rules.Book, command 
 	if !within(checks(other.Records), checks(tb.Records)) {
 		return false // the dice that were typed in were those of other checks
 	}
-	if is, would := bodies(t, tb.State), inPlay(t, other, tb); is != would || tb.State.Clock != other.State.Clock {
+	if is, would := unnumbered(bodies(t, tb.State)), unnumbered(inPlay(t, other, tb)); is != would || tb.State.Clock != other.State.Clock {
 		rt.Fatalf("without %s: clock %d, want %d, %s", command, tb.State.Clock, other.State.Clock, cmp.Diff(would, is))
 	}
 	return true
+}
+
+// ordinals are the numbers of wounds in what is written of a character.
+var ordinals = regexp.MustCompile(`"(Wounds|wounds|last_wound|ordinal)":-?\d+`)
+
+// unnumbered leaves them out: a correction gives no ordinal back, so that a
+// wound keeps the one it had, whichever came before it.
+func unnumbered(written string) string { return ordinals.ReplaceAllString(written, `"$1":"-"`) }
+
+// checkOrdinals: no two wounds of a character have the same ordinal, whatever
+// was taken back between them.
+func checkOrdinals(rt *rapid.T, recs []events.Record) {
+	given := map[string]int64{}
+	for _, r := range recs {
+		if r.Type != "wound.inflicted" {
+			continue
+		}
+		e, err := events.Core().Decode(r)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		w := e.(*events.WoundInflicted)
+		key := fmt.Sprint(w.Character, " ", w.Wound)
+		if first, twice := given[key]; twice || w.Wound < 1 {
+			rt.Fatalf("wound %d of %s is that of record %d and that of record %d", w.Wound, w.Character, first, r.N)
+		}
+		given[key] = r.N
+	}
 }
 
 // checks are the checks that fell due, as often as they did, by the command
