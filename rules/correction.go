@@ -108,7 +108,28 @@ func makeCorrection(t *Turn, d *CorrectionMake) error {
 		return fmt.Errorf("correct command %s: %w", d.Command, err)
 	}
 	t.correct(d, known, diff)
-	return t.err
+	if t.err != nil {
+		return t.err
+	}
+	return t.oneCommit(len(diff.Characters))
+}
+
+// oneCommit refuses a correction that a single commit cannot hold: one is
+// stored whole or not at all.
+func (t *Turn) oneCommit(characters int) error {
+	size, largest := len(t.cmd.Data), 0
+	for i := range t.facts {
+		if err := t.facts[i].Encode(); err != nil {
+			return err
+		}
+		record := len(t.facts[i].Data) + recordOverhead
+		size, largest = size+record, max(largest, record)
+	}
+	if len(t.facts) <= events.MaxCommitEvents && size <= events.MaxCommitBytes && largest+len(t.cmd.Data) <= events.MaxRecord {
+		return nil
+	}
+	return Reject("correction_too_large", "", "it would put %d characters back in %d records of %d bytes, and one commit holds %d records of %d bytes and no record over %d: nothing was changed; set right what matters by hand, and say so in a note",
+		characters, len(t.facts), size, events.MaxCommitEvents, events.MaxCommitBytes, events.MaxRecord).On("command")
 }
 
 // maxListed is how many numbers and spans one record of a correction lists:
