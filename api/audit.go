@@ -33,7 +33,8 @@ func (s *Server) auditRoutes() {
 	handle(s, route{
 		Method: http.MethodGet, Path: path + "/rolls/{n}/audit", ID: "audit-roll", Summary: "Explain a roll",
 		Doc: "From the ledger alone: a sentence for a player, every die with the word of the stream it was made of, every modifier with its rule and the records it comes " +
-			"from, what the roll caused, what was said of it later, and who can prove it. n may also be a wound, a death or a check that follows from a roll.",
+			"from, what the roll caused, what was said of it later, and who can prove it. n may also be a wound, a death or a check: that explains the roll it follows from, or " +
+			"how it came about without one.",
 		Access: reader, Content: map[string]*huma.MediaType{
 			mediaJSON: {Schema: s.schema(replay.Audit{})}, mediaText: {Schema: &huma.Schema{Type: huma.TypeString}}, mediaMarkdown: {Schema: &huma.Schema{Type: huma.TypeString}},
 		},

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,19 +21,23 @@ const (
 	ProvedByWitness = "witnessed" // and from the element of a witness, given after the roll was declared
 	NotProved       = "typed in"  // thrown on a real table: nothing proves them
 	NotShownYet     = "secret"    // sealed: the dice are committed to and not shown
+	ProvedByRules   = "rules"     // no die was thrown: the rules decide it again from the ledger
 )
 
-// An Audit explains one roll from the ledger alone.
+// An Audit explains one roll from the ledger alone; or a wound, a check that
+// fell due or the like for which no die was thrown.
 type Audit struct {
 	Campaign string        `json:"campaign"`
-	N        int64         `json:"n" doc:"record of the roll"`
+	N        int64         `json:"n" doc:"record of the roll, or of what happened without one"`
 	Type     string        `json:"type" doc:"of the record"`
 	At       string        `json:"at" doc:"wall clock, UTC"`
 	Clock    int64         `json:"clock" doc:"game seconds"`
-	Sentence string        `json:"sentence" doc:"what was rolled and what came of it, for a player"`
-	Throws   []AuditThrow  `json:"throws" doc:"every question put to the dice; empty for a secret roll that is not opened"`
+	Sentence string        `json:"sentence" doc:"what was rolled or happened and what came of it, for a player; also whether it was overridden or taken back"`
+	Rule     string        `json:"rule,omitzero" doc:"by which it happened, when no die was thrown"`
+	Title    string        `json:"title,omitzero" doc:"of that rule"`
+	Throws   []AuditThrow  `json:"throws" doc:"every question put to the dice; empty for a secret roll that is not opened, and where no die was thrown"`
 	Seed     *AuditSeed    `json:"seed,omitzero" doc:"where the dice come from; left out for dice typed in and secret ones"`
-	Cause    AuditCause    `json:"cause" doc:"what the roll was made for"`
+	Cause    AuditCause    `json:"cause" doc:"the command that it came of"`
 	Caused   []AuditEffect `json:"caused" doc:"what followed from it"`
 	Later    []AuditEffect `json:"later" doc:"what was said of it since: disputes, rulings, corrections, an opened target"`
 	Proof    AuditProof    `json:"proof"`
@@ -50,6 +53,7 @@ type AuditThrow struct {
 	Sentence   string          `json:"sentence"`
 	Dice       []AuditDie      `json:"dice"`
 	Modifiers  []AuditModifier `json:"modifiers"`
+	Damage     []AuditModifier `json:"damage,omitzero" doc:"the numbers that its damage is made of"`
 	Total      int             `json:"total"`
 	Against    *events.Against `json:"against,omitzero"`
 	Outcome    string          `json:"outcome,omitzero"`
@@ -75,7 +79,7 @@ type AuditModifier struct {
 	Value int           `json:"value"`
 	Rule  string        `json:"rule"`
 	Title string        `json:"title,omitzero" doc:"of the rule"`
-	From  []AuditEffect `json:"from" doc:"records that it comes from; empty when none could be named"`
+	From  []AuditEffect `json:"from" doc:"records that it comes from"`
 }
 
 // An AuditEffect is a record in words.
@@ -89,14 +93,16 @@ type AuditEffect struct {
 }
 
 // AuditCause is the command that a roll was made for; for a check that fell
-// due, also what made it due.
+// due, also what made it due. Of a declared roll it is the declared command.
 type AuditCause struct {
-	N       int64          `json:"n" doc:"first record of the command"`
-	Command string         `json:"command" doc:"its id"`
-	Type    string         `json:"type"`
-	By      string         `json:"by"`
-	Data    jsontext.Value `json:"data,omitzero"`
-	Due     []AuditEffect  `json:"due,omitzero" doc:"of a check: the wounds and conditions it fell due for"`
+	N        int64          `json:"n" doc:"first record of the command; of a declared roll that of the witness's element"`
+	Command  string         `json:"command" doc:"its id, by which it can be taken back"`
+	Type     string         `json:"type"`
+	By       string         `json:"by"`
+	Data     jsontext.Value `json:"data,omitzero"`
+	Due      []AuditEffect  `json:"due,omitzero" doc:"of a check: the wounds and conditions it fell due for"`
+	Declared []AuditEffect  `json:"declared,omitzero" doc:"of a declared roll: the declaration, and witnesses that were passed over"`
+	Witness  string         `json:"witness,omitzero" doc:"of a declared roll: who gave the element it was made with"`
 }
 
 // AuditSeed is what the dice are made of, and the way back to what was
@@ -115,7 +121,7 @@ type AuditSeed struct {
 
 // AuditProof says who can prove the roll, and against whom.
 type AuditProof struct {
-	Kind       string   `json:"kind" enum:"ledger,witnessed,typed in,secret"`
+	Kind       string   `json:"kind" enum:"ledger,witnessed,typed in,secret,rules"`
 	Choose     []string `json:"choose" doc:"who would have had to act together with the server to choose the dice; empty: the server alone could have"`
 	Foresee    []string `json:"foresee" doc:"who would have had to act together with the server to foresee them; empty: the server alone could have"`
 	Overridden bool     `json:"overridden" doc:"the game master's word stands in its place"`
@@ -133,28 +139,36 @@ func (e *NotARoll) Error() string {
 	if e.Type == "" {
 		return fmt.Sprintf("there is no record %d", e.N)
 	}
-	return fmt.Sprintf("record %d is %s: it is no roll, and does not follow from one", e.N, e.Type)
+	return fmt.Sprintf("record %d is %s: it is no roll, and nothing that happened to a character", e.N, e.Type)
 }
 
-// An Auditor reads a ledger commit by commit and explains one roll in it. What
-// it holds grows with the characters, not with the records.
+// An Auditor reads a ledger commit by commit and explains one roll in it, or
+// what happened without one. What it holds grows with the characters, not with
+// the records.
 type Auditor struct {
-	library rules.Library
-	want    int64
-	book    *rules.Book // nil when the rules are not on board
-	options rules.Options
-	table   table
-	teller  *projections.Teller
-	people  map[string]*person
-	setting *origin
-	next    int64
-	audit   *Audit
+	library  rules.Library
+	want     int64
+	waits    bool        // the wanted record declares a roll that is not made yet
+	book     *rules.Book // nil when the rules are not on board
+	options  rules.Options
+	table    table
+	teller   *projections.Teller
+	people   map[string]*person
+	opened   AuditEffect // the campaign, with its options
+	setting  *origin
+	declared declared
+	advance  events.Record // first of the advance of the clock that is under way
+	next     int64
+	audit    *Audit
+	last     int64  // record of what is explained
+	ruled    string // the game master's newest word on it
 }
 
 // origin is a record that something comes from.
 type origin struct {
 	effect AuditEffect
 	text   string // its data, folded to lower case
+	sheet  bool   // it holds a sheet
 }
 
 // person is what a character's modifiers may come from.
@@ -166,7 +180,8 @@ type person struct {
 	conditions map[string]AuditEffect // by name
 }
 
-// NewAuditor explains record n, which may also be what followed from a roll.
+// NewAuditor explains record n, which may also be what followed from a roll, or
+// what happened to a character without one.
 func NewAuditor(library rules.Library, n int64) *Auditor {
 	return &Auditor{library: library, want: n, table: newTable(), teller: projections.NewTeller(), people: map[string]*person{}}
 }
@@ -181,12 +196,10 @@ func (a *Auditor) Commit(payload []byte) error {
 	if recs[0].N != a.next {
 		return &Unusable{N: a.next, Err: fmt.Errorf("record %d stands here", recs[0].N)}
 	}
-	roll := -1
-	if last := a.next + int64(len(recs)) - 1; a.want >= a.next && a.want <= last {
-		if roll = rollOf(recs, int(a.want-a.next)); roll < 0 {
-			return &NotARoll{N: a.want, Type: recs[a.want-a.next].Type}
-		}
+	if recs[0].Cmd.Type != "clock.resume" {
+		a.advance = recs[0]
 	}
+	subject := a.subject(recs)
 	for i, rec := range recs {
 		e, err := a.decode(rec)
 		if err != nil {
@@ -200,13 +213,37 @@ func (a *Auditor) Commit(payload []byte) error {
 		if a.audit != nil {
 			a.later(rec, e)
 		}
-		if i == roll {
-			a.explain(recs, i, e)
+		if i == subject {
+			if err := a.explain(recs, i, e); err != nil {
+				return err
+			}
 		}
 		a.remember(rec, e)
 	}
 	a.next += int64(len(recs))
 	return nil
+}
+
+// subject is the record of a commit that is to be explained, or -1: the wanted
+// one, or that from which it follows.
+func (a *Auditor) subject(recs []events.Record) int {
+	if a.waits {
+		i := slices.IndexFunc(recs, func(r events.Record) bool { return r.Type == "roll.resolved" })
+		a.waits = i < 0
+		return i
+	}
+	i := int(a.want - a.next)
+	switch {
+	case i < 0 || i >= len(recs):
+		return -1
+	case recs[i].Type == "roll.declared":
+		a.waits = true
+		return -1
+	}
+	if roll := rollOf(recs, i); roll >= 0 {
+		return roll
+	}
+	return headOf(recs, i)
 }
 
 // rollOf finds the roll that record i of a commit is, or follows from.
@@ -245,6 +282,22 @@ func belongs(recs []events.Record, k, i int) bool {
 	return true
 }
 
+// headOf is what record i of a commit follows from, when no die was thrown: what
+// happened to the same character at the same time right before, back to a
+// wound or a check.
+func headOf(recs []events.Record, i int) int {
+	who := subject(recs[i])
+	for i > 0 && who != "" && !isHead(recs[i]) && subject(recs[i-1]) == who && recs[i-1].Clock == recs[i].Clock && recs[i-1].Type != "roll.made" {
+		i--
+	}
+	return i
+}
+
+// isHead reports whether a record begins something and does not follow.
+func isHead(rec events.Record) bool {
+	return rec.Type == "tick.processed" || rec.Type == "wound.inflicted"
+}
+
 // subject is the character that a record names as its own.
 func subject(rec events.Record) string {
 	var said struct {
@@ -272,6 +325,7 @@ func (a *Auditor) decode(rec events.Record) (events.Event, error) {
 	}
 	if created, ok := e.(*events.CampaignCreated); ok {
 		a.table.campaign = rec.Campaign
+		a.opened = AuditEffect{N: rec.N, Clock: rec.Clock, Type: rec.Type, Text: "the campaign's options"}
 		a.begin(rec, created)
 	}
 	if defined, ok := e.(*events.SettingDefined); ok {
@@ -297,13 +351,14 @@ func (a *Auditor) begin(rec events.Record, e *events.CampaignCreated) {
 
 func (a *Auditor) define(rec events.Record, setting jsontext.Value) {
 	if setting != nil {
-		a.setting = &origin{AuditEffect{N: rec.N, Clock: rec.Clock, Type: rec.Type, Text: "the campaign's setting"}, strings.ToLower(string(setting))}
+		a.setting = &origin{AuditEffect{N: rec.N, Clock: rec.Clock, Type: rec.Type, Text: "the campaign's setting"}, strings.ToLower(string(setting)), false}
 	}
 }
 
 // remember folds what later modifiers may come from.
 func (a *Auditor) remember(rec events.Record, e events.Event) {
 	a.teller.Tell(rec) // for the names
+	a.declared.note(rec, e)
 	ce, ok := e.(events.CharacterEvent)
 	if !ok {
 		return
@@ -323,7 +378,7 @@ func (a *Auditor) remember(rec events.Record, e events.Event) {
 		delete(p.conditions, strings.ToLower(e.Condition))
 	case *events.TickProcessed, *events.HealGranted, *events.WoundTreated, *events.CharacterDied:
 	default:
-		p.notice(origin{effect, strings.ToLower(string(rec.Data))})
+		p.notice(origin{effect, strings.ToLower(string(rec.Data)), hasSheet(e)})
 	}
 	after := ce.Of().After
 	if after == nil {
@@ -335,6 +390,17 @@ func (a *Auditor) remember(rec events.Record, e events.Event) {
 	if after.Health.Points >= after.Health.Max {
 		p.wounds = nil
 	}
+}
+
+// hasSheet reports whether an event holds a character's sheet.
+func hasSheet(e events.Event) bool {
+	switch e := e.(type) {
+	case *events.CharacterCreated, *events.CharacterAmended:
+		return true
+	case *events.CharacterRestored:
+		return e.Sheet != nil
+	}
+	return false
 }
 
 // notice keeps the newest record of a type; a new sheet takes the place of the
@@ -350,12 +416,13 @@ func (a *Auditor) effect(rec events.Record, e events.Event) AuditEffect {
 	if text := a.teller.Say(rec); text != "" {
 		f.Text = text
 	}
-	f.Rule = ruleOf(e)
+	f.Rule = a.ruleOf(e)
 	f.Title = a.title(f.Rule)
 	return f
 }
 
-func ruleOf(e events.Event) string {
+// ruleOf is the rule that an event names, or that its system names for it.
+func (a *Auditor) ruleOf(e events.Event) string {
 	switch e := e.(type) {
 	case *events.CharacterDied:
 		return e.Rule
@@ -367,6 +434,9 @@ func ruleOf(e events.Event) string {
 		return e.Rule
 	case *events.ConditionEnded:
 		return e.Rule
+	}
+	if a.book != nil && e != nil {
+		return rules.RuleOf(a.book.System, e)
 	}
 	return ""
 }
@@ -383,31 +453,42 @@ func (a *Auditor) title(rule string) string {
 	return ""
 }
 
-// explain makes the audit of the roll in record k of a commit.
-func (a *Auditor) explain(recs []events.Record, k int, e events.Event) {
-	rec := recs[k]
+// explain makes the audit of record k of a commit: of a roll, or of what
+// happened without one.
+func (a *Auditor) explain(recs []events.Record, k int, e events.Event) error {
+	rec, first := recs[k], recs[0]
+	if first.Cmd.Type == "clock.resume" {
+		first = a.advance
+	}
+	a.last = rec.N
 	a.audit = &Audit{
 		Campaign: rec.Campaign, N: rec.N, Type: rec.Type, At: rec.At, Clock: rec.Clock, Throws: []AuditThrow{}, Caused: []AuditEffect{}, Later: []AuditEffect{},
-		Cause: AuditCause{N: recs[0].N, Command: recs[0].Cmd.ID, Type: recs[0].Cmd.Type, By: recs[0].By, Data: recs[0].Cmd.Data},
+		Cause: AuditCause{N: first.N, Command: first.Cmd.ID, Type: first.Cmd.Type, By: first.By, Data: first.Cmd.Data},
 	}
 	if a.book != nil {
 		a.audit.Rules = fmt.Sprintf("%s, edition %d", a.book.Name(), a.book.Edition())
 	}
-	followed := a.followed(recs, k)
 	switch e := e.(type) {
 	case *events.RollMade:
-		a.roll(recs, e, ProvedByLedger, followed)
+		a.roll(e, ProvedByLedger, a.followed(recs, k))
 	case *events.RollResolved:
-		a.roll(recs, &e.RollMade, ProvedByWitness, followed)
+		c := &a.audit.Cause
+		c.Type, c.By, c.Data, c.Declared, c.Witness = a.declared.cmd.Type, a.declared.cmd.By, a.declared.cmd.Data, a.announced(), recs[0].By
+		a.roll(&e.RollMade, ProvedByWitness, a.followed(recs, k))
 	case *events.RollOpened:
 		if made, err := rules.ReadRoll(e.Payload); err == nil {
-			a.roll(recs, made, ProvedByLedger, followed)
+			a.roll(made, ProvedByLedger, a.followed(recs, k))
 		}
 	case *events.RollSealed:
 		a.audit.Proof = AuditProof{Kind: NotShownYet, Choose: []string{}, Foresee: []string{}}
 		a.audit.Sentence = fmt.Sprintf("A secret roll: roll %d of the lane %s. Its dice are committed to and not shown; what it was for is sealed.", e.I, e.Lane)
 		a.audit.Proof.Sentence = "Whoever holds the seal can check the roll once it is opened: dice and purpose were fixed in this record."
+	case events.CharacterEvent:
+		a.outcome(recs, k, e)
+	default:
+		return &NotARoll{N: a.want, Type: recs[a.want-a.next].Type}
 	}
+	return nil
 }
 
 // followed are the events of a commit that follow from the roll in record k,
@@ -423,19 +504,25 @@ func (a *Auditor) followed(recs []events.Record, k int) []events.Event {
 			continue
 		}
 		all = append(all, e)
-		if _, about := e.(events.CharacterEvent); about {
-			a.audit.Caused = append(a.audit.Caused, a.effect(recs[i], e))
-		}
+		a.caused(recs[i], e)
 	}
 	return all
 }
 
+// caused notes a record that followed from what is explained.
+func (a *Auditor) caused(rec events.Record, e events.Event) {
+	a.last = rec.N
+	if _, about := e.(events.CharacterEvent); about {
+		a.audit.Caused = append(a.audit.Caused, a.effect(rec, e))
+	}
+}
+
 // roll explains dice that are shown.
-func (a *Auditor) roll(recs []events.Record, e *events.RollMade, kind string, followed []events.Event) {
+func (a *Auditor) roll(e *events.RollMade, kind string, followed []events.Event) {
 	a.audit.Proof = AuditProof{Kind: kind, Choose: []string{}, Foresee: []string{}}
 	made := a.dice(e, kind)
 	for _, th := range e.Throws() {
-		x := a.throw(th, followed, recs[0].Cmd.Data)
+		x := a.throw(th, followed)
 		x.Dice, made = made[:len(th.Draws):len(th.Draws)], made[len(th.Draws):]
 		a.audit.Throws = append(a.audit.Throws, x)
 	}
@@ -529,7 +616,7 @@ func (a *Auditor) prove(l *lane, kind string) {
 }
 
 // throw explains one question.
-func (a *Auditor) throw(th events.Throw, followed []events.Event, asked jsontext.Value) AuditThrow {
+func (a *Auditor) throw(th events.Throw, followed []events.Event) AuditThrow {
 	x := AuditThrow{
 		Character: th.Character, Purpose: th.Purpose, Expression: th.Expression, Modifiers: []AuditModifier{},
 		Total: th.Total, Against: th.Against, Outcome: th.Outcome, Margin: th.Margin, Detail: th.Detail,
@@ -543,84 +630,22 @@ func (a *Auditor) throw(th events.Throw, followed []events.Event, asked jsontext
 		x.Sentence = rules.Rolled(th) + rules.Came(th)
 	}
 	for _, m := range th.Modifiers {
-		x.Modifiers = append(x.Modifiers, AuditModifier{
-			Label: m.Label, Value: m.Value, Rule: m.Rule, Title: a.title(m.Rule), From: a.from(m, th.Character, asked),
-		})
+		x.Modifiers = append(x.Modifiers, a.modifier(m, th.Character))
+	}
+	if a.book != nil {
+		for _, m := range rules.DamageOf(a.book.System, th) {
+			whose := th.Character
+			if m.Value < 0 { // who was struck takes it off
+				whose = a.struck(th.Character, followed)
+			}
+			x.Damage = append(x.Damage, a.modifier(m, whose))
+		}
 	}
 	return x
 }
 
-// from finds the records that a modifier comes from: the command itself, a
-// condition, the wounds that brought a rank about, what the same roll did, or
-// what the character's sheet and the campaign's setting say. It goes by the
-// label, which names its source in every system; none found is none named.
-func (a *Auditor) from(m events.Modifier, character string, asked jsontext.Value) []AuditEffect {
-	label := strings.ToLower(m.Label)
-	if said(asked, m) {
-		return []AuditEffect{{N: a.audit.Cause.N, Clock: a.audit.Clock, Type: a.audit.Cause.Type, Text: "said with the command"}}
-	}
-	p := a.people[character]
-	if p == nil {
-		return []AuditEffect{}
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.conditions)) {
-		if strings.Contains(label, name) {
-			return []AuditEffect{p.conditions[name]}
-		}
-	}
-	if p.rank != "" && strings.Contains(label, strings.ToLower(p.rank)) && (len(p.wounds) > 0 || m.Value < 0) && !p.names(label) {
-		return p.due()
-	}
-	for _, e := range a.audit.Caused {
-		if strings.Contains(label, "damage") && e.Type == "wound.inflicted" {
-			return []AuditEffect{e}
-		}
-	}
-	for _, o := range slices.Backward(p.origins) {
-		if o.says(label) {
-			return []AuditEffect{o.effect}
-		}
-	}
-	if a.setting != nil && a.setting.says(label) {
-		return []AuditEffect{a.setting.effect}
-	}
-	named := origin{AuditEffect{N: a.audit.Cause.N, Clock: a.audit.Clock, Type: a.audit.Cause.Type, Text: "named with the command"}, strings.ToLower(string(asked))}
-	if named.says(label) {
-		return []AuditEffect{named.effect}
-	}
-	return []AuditEffect{}
-}
-
-// names reports whether the sheet has something of just this name.
-func (p *person) names(label string) bool {
-	return slices.ContainsFunc(p.origins, func(o origin) bool { return strings.Contains(o.text, `"`+label+`"`) })
-}
-
-// says reports whether a record holds what a label names: as a whole, without
-// the level in front of it, or by its abbreviation as rule books have it.
-func (o origin) says(label string) bool {
-	if strings.Contains(o.text, `"`+label+`"`) {
-		return true
-	}
-	words := strings.Fields(label)
-	for i := range words {
-		if i > 0 && strings.Contains(o.text, `"`+strings.Join(words[i:], " ")+`"`) {
-			return true
-		}
-	}
-	if len(words) == 1 && len(label) > 3 && strings.Contains(o.text, `"`+label[:3]+`"`) {
-		return true
-	}
-	if i := strings.IndexAny(label, ",("); i > 0 && strings.Contains(o.text, `"`+strings.TrimSpace(label[:i])+`"`) {
-		return true
-	}
-	return strings.Contains(label, "armour") && strings.Contains(o.text, "armour")
-}
-
-// said reports whether a command's data holds a modifier, wherever in it.
-func said(data jsontext.Value, m events.Modifier) bool {
-	label, err := json.Marshal(m.Label)
-	return err == nil && data != nil && bytes.Contains(data, slices.Concat([]byte(`"label":`), label, fmt.Appendf(nil, `,"value":%d`, m.Value)))
+func (a *Auditor) modifier(m events.Modifier, character string) AuditModifier {
+	return AuditModifier{Label: m.Label, Value: m.Value, Rule: m.Rule, Title: a.title(m.Rule), From: a.from(m, character)}
 }
 
 // later notes what was said of the roll afterwards.
@@ -628,13 +653,11 @@ func (a *Auditor) later(rec events.Record, e events.Event) {
 	about := false
 	switch e := e.(type) {
 	case *events.DisputeOpened:
-		about = e.Roll == a.audit.N
+		about = a.explains(e.Roll)
 	case *events.RulingMade:
-		about = e.Roll == a.audit.N
-		a.audit.Proof.Overridden = a.audit.Proof.Overridden || about
+		about = a.overridden(e)
 	case *events.RulingOpened:
-		about = e.Roll == a.audit.N
-		a.audit.Proof.Overridden = a.audit.Proof.Overridden || about
+		about = a.overridden(&e.RulingMade)
 	case *events.DisputeRuled:
 		about = slices.ContainsFunc(a.audit.Later, func(x AuditEffect) bool { return x.Type == "dispute.opened" && x.Rule == e.Dispute })
 	case *events.CorrectionMade:
@@ -663,13 +686,31 @@ func (a *Auditor) later(rec events.Record, e events.Event) {
 	a.audit.Later = append(a.audit.Later, effect)
 }
 
+// explains reports whether record n is what is explained, or followed from it.
+func (a *Auditor) explains(n int64) bool {
+	return a.audit.N <= n && n <= a.last || n == a.want
+}
+
+// overridden notes the game master's own word, if it is about what is
+// explained.
+func (a *Auditor) overridden(e *events.RulingMade) bool {
+	if !a.explains(e.Roll) {
+		return false
+	}
+	a.audit.Proof.Overridden, a.ruled = true, e.Outcome
+	return true
+}
+
 func covers(spans []events.Span, n int64) bool {
 	return slices.ContainsFunc(spans, func(s events.Span) bool { return s.First <= n && n <= s.Last })
 }
 
 // End says that no commit follows and gives the audit.
 func (a *Auditor) End() (*Audit, error) {
-	if a.audit == nil {
+	switch {
+	case a.waits:
+		return nil, &NotARoll{N: a.want, Type: "roll.declared"}
+	case a.audit == nil:
 		return nil, &NotARoll{N: a.want}
 	}
 	for i := range a.audit.Later {
@@ -677,6 +718,14 @@ func (a *Auditor) End() (*Audit, error) {
 			a.audit.Later[i].Rule = ""
 		}
 	}
+	a.audit.Sentence = strings.TrimSuffix(a.audit.Sentence, ".")
+	if a.audit.Proof.Overridden {
+		a.audit.Sentence += fmt.Sprintf("; overridden by the game master: %s", strings.TrimRight(a.ruled, ". "))
+	}
+	if a.audit.Proof.TakenBack {
+		a.audit.Sentence += "; taken back since"
+	}
+	a.audit.Sentence += "."
 	if a.audit.Proof.Overridden {
 		a.audit.Proof.Sentence += " The game master's word stands in its place since: see what was said of it later."
 	}

@@ -51,8 +51,17 @@ func (a *Audit) write(p page) string {
 			b.WriteString(p.item(0, p.escape(e.String())))
 		}
 	}
-	b.WriteString(p.heading("What it was made for"))
+	b.WriteString(p.heading("What it came of"))
+	if a.Rule != "" {
+		b.WriteString(p.item(0, p.escape("rule: "+ruled(a.Rule, a.Title))))
+	}
 	b.WriteString(p.item(0, p.escape(fmt.Sprintf("record %d: %s, by %s at %s, game time %s", a.Cause.N, a.Cause.Type, a.Cause.By, a.At, strings.TrimSpace(projections.GameTime(a.Clock))))))
+	for _, e := range a.Cause.Declared {
+		b.WriteString(p.item(0, p.escape("declared before its dice could be known: "+e.String())))
+	}
+	if a.Cause.Witness != "" {
+		b.WriteString(p.item(0, p.escape("made with the element of "+a.Cause.Witness+", who witnessed it")))
+	}
 	for _, e := range a.Cause.Due {
 		b.WriteString(p.item(0, p.escape("due because of "+e.String())))
 	}
@@ -83,17 +92,23 @@ func (th AuditThrow) write(b *strings.Builder, p page) {
 		b.WriteString(p.item(0, p.escape(fmt.Sprintf("die %d: %s", i+1, d))))
 	}
 	for _, m := range th.Modifiers {
-		rule := m.Rule
-		if m.Title != "" {
-			rule += " " + m.Title
-		}
-		b.WriteString(p.item(0, p.escape(fmt.Sprintf("%+d %s (%s)", m.Value, m.Label, rule))))
-		for _, from := range m.From {
-			b.WriteString(p.item(1, p.escape("from "+from.String())))
-		}
+		m.write(b, p, "")
 	}
 	b.WriteString(p.item(0, p.escape(total(th))))
+	for _, m := range th.Damage {
+		m.write(b, p, "damage: ")
+	}
 }
+
+func (m AuditModifier) write(b *strings.Builder, p page, of string) {
+	b.WriteString(p.item(0, p.escape(fmt.Sprintf("%s%+d %s (%s)", of, m.Value, m.Label, ruled(m.Rule, m.Title)))))
+	for _, from := range m.From {
+		b.WriteString(p.item(1, p.escape("from "+from.String())))
+	}
+}
+
+// ruled is a rule with its title.
+func ruled(rule, title string) string { return strings.TrimSpace(rule + " " + title) }
 
 func total(th AuditThrow) string {
 	text := fmt.Sprintf("total %d", th.Total)

@@ -27,6 +27,44 @@ func Narrate(s System, o Options, throw events.Throw, followed []events.Event) s
 	return Rolled(throw) + Came(throw)
 }
 
+// Citing is a system that says more of the rules behind its records than they
+// do themselves.
+type Citing interface {
+	// Cite names the rule of an event that names none itself: a wound, an event
+	// of the system. Empty: there is none.
+	Cite(e events.Event) string
+	// Damage are the numbers that the damage of a throw is made of, each with its
+	// rule; none for a throw without damage.
+	Damage(throw events.Throw) []events.Modifier
+	// Source names the type of the event about the character that a modifier
+	// comes from. Empty: its label says where it comes from.
+	Source(m events.Modifier) string
+}
+
+// RuleOf is the rule that a system names for an event, or nothing.
+func RuleOf(s System, e events.Event) string {
+	if own, ok := s.(Citing); ok {
+		return own.Cite(e)
+	}
+	return ""
+}
+
+// SourceOf is the type of the event that a modifier comes from, or nothing.
+func SourceOf(s System, m events.Modifier) string {
+	if own, ok := s.(Citing); ok {
+		return own.Source(m)
+	}
+	return ""
+}
+
+// DamageOf are the numbers that the damage of a throw is made of.
+func DamageOf(s System, throw events.Throw) []events.Modifier {
+	if own, ok := s.(Citing); ok {
+		return own.Damage(throw)
+	}
+	return nil
+}
+
 // Rolled tells the dice and what was added to them: "rolled 6 + 3 against 3".
 func Rolled(th events.Throw) string {
 	var b strings.Builder

@@ -24,11 +24,12 @@ func auditCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "audit CAMPAIGN|FILE|FOLDER ROLL",
-		Short: "Explain one roll: dice, modifiers, seeds, what it caused, how provable it is",
+		Short: "Explain one roll, wound or check: dice, modifiers, seeds, what it caused, how provable it is",
 		Long: `Audit explains the roll in a record from the ledger alone: a sentence first, then
 every die with its seed, every modifier with its rule and the records it comes
 from, what the roll caused, and who can prove it. ROLL is the number of the
-record; that of a wound, a death or a check explains the roll it follows from.
+record; that of a wound, a death or a check explains the roll it follows from, or
+how it came about without one.
 FILE or FOLDER is an export and needs no server.`,
 		Example: `  tallystick audit night-one 13
   tallystick audit 0192f1c0-7d6a-7c3e-9b1a-3f2f4a5b6c7d 13 --token-file gm.token --format markdown`,

@@ -277,3 +277,14 @@ func inPlay(t *testing.T, other, tb *Table) string {
 	}
 	return bodies(t, other.State, missing...)
 }
+
+// Games plays games at random from a system's own command types and hands each
+// over. root is as for Run.
+func Games(t *testing.T, book *rules.Book, root string, each func(rt *rapid.T, tb *Table)) {
+	w := learn(book, filepath.Join(root, book.Name(), "testdata", "vectors.json"))
+	rapid.Check(t, func(rt *rapid.T) {
+		tb := begin(t, rt, book)
+		play(t, rt, tb, book, w)
+		each(rt, tb)
+	})
+}

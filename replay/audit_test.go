@@ -1,0 +1,168 @@
+package replay_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tallystick/events"
+	"tallystick/replay"
+	"tallystick/rules"
+	"tallystick/rules/rpgamix"
+	"tallystick/rules/rulestest"
+	"tallystick/rules/systems"
+)
+
+// Whatever happens to a character in whatever system is explained: in a
+// sentence, with what it came of and how provable it is; and every modifier
+// names its rule, the rule's title, and records that it comes from, none of
+// them later than what it caused.
+func TestAuditEverything(t *testing.T) {
+	for _, book := range append(systems.Library(), rules.NewBook(rulestest.Ember())) {
+		t.Run(book.Name(), func(t *testing.T) {
+			rulestest.Games(t, book, "../rules", func(rt *rapid.T, tb *rulestest.Table) {
+				step := 7
+				for i := rapid.IntRange(0, step-1).Draw(rt, "first"); i < len(tb.Records); i += step {
+					rec := tb.Records[i]
+					if e, err := book.Registry().Decode(rec); err == nil {
+						explained(t, rt, tb, book, rec, e)
+					}
+				}
+			})
+		})
+	}
+}
+
+func explained(t *testing.T, rt *rapid.T, tb *rulestest.Table, book *rules.Book, rec events.Record, e events.Event) {
+	_, happened := e.(events.CharacterEvent)
+	if rec.Type != "roll.made" && !happened {
+		return
+	}
+	a := explain(t, tb.Payloads, rules.Library{book}, rec.N)
+	if a.N > rec.N || a.Sentence == "" || strings.Contains(a.Sentence, "..") || a.Proof.Sentence == "" || a.Cause.Type == "" || a.Cause.By == "" {
+		rt.Fatalf("record %d, %s: %s", rec.N, rec.Type, a.Text())
+	}
+	if a.N != rec.N && !slices.ContainsFunc(a.Caused, func(c replay.AuditEffect) bool { return c.N == rec.N }) {
+		rt.Fatalf("record %d, %s, is not among what record %d caused: %s", rec.N, rec.Type, a.N, a.Text())
+	}
+	if len(a.Throws) == 0 && (a.Proof.Kind != replay.ProvedByRules || slices.Contains([]string{"wound.inflicted", "tick.processed"}, a.Type) && (a.Rule == "" || a.Title == "") && book.Name() != "ember") {
+		rt.Fatalf("record %d, %s: %s", rec.N, rec.Type, a.Text())
+	}
+	for _, th := range a.Throws {
+		for _, m := range append(slices.Clone(th.Modifiers), th.Damage...) {
+			if m.Rule == "" || m.Title == "" || len(m.From) == 0 {
+				rt.Fatalf("record %d: %s of %s: rule %q %q, from %v", rec.N, m.Label, th.Purpose, m.Rule, m.Title, m.From)
+			}
+			for _, from := range m.From {
+				if from.N > a.N+int64(len(a.Caused))+1 || from.Text == "" {
+					rt.Fatalf("record %d: %s comes from %+v", rec.N, m.Label, from)
+				}
+			}
+		}
+	}
+}
+
+// hurtTable is a table of RPGamix with Bob, 25 points.
+func hurtTable(t *testing.T) (tb *rulestest.Table, book *rules.Book, bob string) {
+	book = rules.NewBook(rpgamix.New())
+	tb = rulestest.NewTable(t, book, "")
+	tb.Correct = correct
+	tb.Must("gm", "session.open", `{"title":"one","kind":"downtime"}`)
+	bob = tb.Must("gm", "character.create", `{"name":"Bob","kind":"npc","creation":"free","sheet":{"stats":{"str":0,"con":0,"dex":0,"per":0,"int":0,"wits":0,"cha":0,"app":0},"skills":{}}}`)
+	return tb, book, bob
+}
+
+func numberOf(t *testing.T, tb *rulestest.Table, typ string) int64 {
+	t.Helper()
+	i := slices.IndexFunc(tb.Records, func(r events.Record) bool { return r.Type == typ })
+	if i < 0 {
+		t.Fatalf("there is no %s", typ)
+	}
+	return int64(i)
+}
+
+// A wound by the game master's hand and a check without dice are explained:
+// what they came of, what they did, by which rule, and how provable they are.
+func TestAuditWithoutDice(t *testing.T) {
+	tb, book, bob := hurtTable(t)
+	tb.Must("gm", "wound.inflict", fmt.Sprintf(`{"character":%q,"points":21,"cause":"a beam"}`, bob))
+	tb.Must("gm", "clock.advance", `{"seconds":12}`)
+	tb.Finish()
+	for _, c := range []struct {
+		record, sentence, cause, rule, due, caused string
+		n                                          int64
+	}{
+		{"wound.inflicted", "Bob is wounded, 21 points (a beam): 4/25, incapacitated", "wound.inflict", "RPGX-28", "", "", 0},
+		{"tick.processed", "Bob: the round check: -1, 3/25, incapacitated (-16) (due 0d 00:00:03)", "clock.advance", "RPGX-47", "wound.inflicted", "", 0},
+		{"character.died", "Bob: the round check: -1, 0/25, dead (due 0d 00:00:12)", "clock.advance", "RPGX-47", "wound.inflicted", "character.died", -1},
+	} {
+		n := numberOf(t, tb, c.record)
+		a := explain(t, tb.Payloads, rules.Library{book}, n)
+		if a.N != n+c.n || !strings.HasPrefix(a.Sentence, c.sentence) || a.Cause.Type != c.cause || a.Cause.By != "gm" || a.Rule != c.rule || a.Title == "" {
+			t.Errorf("%s: %s", c.record, a.Text())
+		}
+		if a.Proof.Kind != replay.ProvedByRules || !strings.Contains(a.Text(), "No die was thrown") || !strings.Contains(a.Text(), c.rule+" "+a.Title) {
+			t.Errorf("%s: %s", c.record, a.Text())
+		}
+		if c.due != "" && (len(a.Cause.Due) == 0 || a.Cause.Due[0].Type != c.due) {
+			t.Errorf("%s fell due because of %v", c.record, a.Cause.Due)
+		}
+		if c.caused != "" && (len(a.Caused) == 0 || a.Caused[len(a.Caused)-1].Type != c.caused) {
+			t.Errorf("%s caused %v", c.record, a.Caused)
+		}
+	}
+}
+
+// The game master's own word is in the first sentence of what it is about,
+// whichever of its records it names; and so is a correction.
+func TestAuditOverridden(t *testing.T) {
+	tb, book, bob := hurtTable(t)
+	wound := tb.Must("gm", "wound.inflict", fmt.Sprintf(`{"character":%q,"points":6,"cause":"a beam"}`, bob), 10)
+	for _, record := range []string{"roll.made", "wound.inflicted"} {
+		tb.Must("gm", "ruling.make", fmt.Sprintf(`{"roll":%d,"outcome":"it only grazed him: %s","reason":"a beam of balsa"}`, numberOf(t, tb, record), record))
+		for _, asked := range []string{"roll.made", "wound.inflicted"} {
+			a := explain(t, tb.Payloads, rules.Library{book}, numberOf(t, tb, asked))
+			if !strings.HasSuffix(a.Sentence, "; overridden by the game master: it only grazed him: "+record+".") || !a.Proof.Overridden {
+				t.Errorf("%s: %q", asked, a.Sentence)
+			}
+			if first, _, _ := strings.Cut(a.Text(), "\n"); first != a.Sentence {
+				t.Errorf("the text begins %q", first)
+			}
+		}
+	}
+	takeBack(tb, wound)
+	if a := explain(t, tb.Payloads, rules.Library{book}, numberOf(t, tb, "roll.made")); !strings.HasSuffix(a.Sentence, "; taken back since.") {
+		t.Errorf("%q", a.Sentence)
+	}
+}
+
+// A declared roll is explained as what was declared, by whom, and who
+// witnessed it: its command, its modifiers, and the record of the declaration,
+// which explains the same roll.
+func TestAuditDeclared(t *testing.T) {
+	n := play(t)
+	i := slices.IndexFunc(n.Records, func(r events.Record) bool { return r.Type == "roll.resolved" })
+	e, err := embers.Registry().Decode(n.Records[i])
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := e.(*events.RollResolved).Declared
+	d, err := embers.Registry().Decode(n.Records[at])
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := d.(*events.RollDeclared)
+	for _, asked := range []int64{int64(i), at} {
+		a := explain(t, n.Payloads, rules.Library{embers}, asked)
+		c := a.Cause
+		if a.N != int64(i) || c.Type != declared.Command || c.By != n.Records[at].By || string(c.Data) != string(declared.Data) || c.Witness != n.Records[i].By || c.Command != n.Records[i].Cmd.ID {
+			t.Errorf("asked for record %d: %s", asked, a.Text())
+		}
+		if len(c.Declared) == 0 || c.Declared[0].N != at || !strings.Contains(a.Text(), declared.Purpose) {
+			t.Errorf("the declaration is not told: %s", a.Text())
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package perp
+
+import (
+	"github.com/go-json-experiment/json"
+
+	"tallystick/events"
+)
+
+// Cite names the rules of events that do not name them themselves.
+func (System) Cite(e events.Event) string {
+	switch e := e.(type) {
+	case *events.WoundInflicted:
+		if e.By != "" {
+			return "PERP-41"
+		}
+		return "PERP-12"
+	case *events.HealGranted:
+		return "PERP-53"
+	case *Attacked:
+		return "PERP-20"
+	case *ShareWon, *DamageShared:
+		return "PERP-32"
+	case *ArmourChanged:
+		return "PERP-47"
+	}
+	return ""
+}
+
+// Damage are the parts of a blow.
+func (System) Damage(th events.Throw) []events.Modifier {
+	var d Damage
+	if th.Detail == nil || json.Unmarshal(th.Detail, &d, json.RejectUnknownMembers(true)) != nil {
+		return nil
+	}
+	return d.Parts
+}
+
+// Source is for the label to say.
+func (System) Source(events.Modifier) string { return "" }
