@@ -18,6 +18,18 @@ type declared struct {
 	records []events.Record // the declaration, and witnesses that were passed over
 }
 
+// declarationIn is the declaration in the records of a command, if there is one.
+func declarationIn(recs []events.Record) (declared, bool) {
+	for _, rec := range recs {
+		if e, err := core.Decode(rec); err == nil && rec.Type == "roll.declared" {
+			var d declared
+			d.note(rec, e)
+			return d, true
+		}
+	}
+	return declared{}, false
+}
+
 // note reads a record.
 func (d *declared) note(rec events.Record, e events.Event) {
 	switch e := e.(type) {

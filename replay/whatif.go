@@ -34,7 +34,8 @@ type Change struct {
 	Dice      []int                     `json:"dice,omitzero" maxItems:"1000" doc:"faces in the order the rules ask for them; those that are missing come from the what-if's own stream"`
 	Options   map[string]jsontext.Value `json:"options,omitzero" doc:"other rulings, from the fork on"`
 	Edition   int                       `json:"edition,omitzero" minimum:"0" maximum:"1000000" doc:"another edition of the rules, from the fork on"`
-	Command   *ChangedCommand           `json:"command,omitzero" doc:"another command in its place, by the same participant"`
+	Command   *ChangedCommand           `json:"command,omitzero" doc:"another command in its place, by the same participant; in that of a witness's element: of the declared command"`
+	Ruling    *ChangedRuling            `json:"ruling,omitzero" doc:"another ruling of the game master, on a dispute or over a roll"`
 	Horizon   *int                      `json:"horizon,omitzero" minimum:"0" maximum:"1000" doc:"how many later commands are carried on; 10 unless said"`
 }
 
@@ -48,6 +49,14 @@ type ChangedModifier struct {
 type ChangedCommand struct {
 	Type string         `json:"type"`
 	Data jsontext.Value `json:"data,omitzero"`
+}
+
+// ChangedRuling is another word of the game master in the place of the
+// recorded one: of a dispute.rule or of a ruling.make.
+type ChangedRuling struct {
+	Ruling  string `json:"ruling,omitzero" enum:"upheld,overturned,void" doc:"on a dispute. Overturned: the command of the disputed record is taken back as well; else corrections that carried the recorded ruling out are"`
+	Outcome string `json:"outcome,omitzero" maxLength:"1000" doc:"over a roll: what counts instead, in words"`
+	Reason  string `json:"reason,omitzero" maxLength:"4000" doc:"the recorded one unless said"`
 }
 
 // A WhatIf shows what the ledger holds and what it would hold, side by side.
@@ -69,8 +78,10 @@ type WhatIf struct {
 type WhatIfStep struct {
 	N         int64         `json:"n" doc:"first record of the command"`
 	Command   string        `json:"command"`
-	Type      string        `json:"type"`
-	By        string        `json:"by"`
+	Type      string        `json:"type" doc:"of a declared roll that of the declared command"`
+	By        string        `json:"by" doc:"who gave it; of a declared roll who declared it"`
+	Declared  int64         `json:"declared,omitzero" doc:"of a declared roll: n of the declaration"`
+	Witness   string        `json:"witness,omitzero" doc:"of a declared roll: who gave the element it is made with"`
 	Same      bool          `json:"same" doc:"the lines do not differ here"`
 	Recorded  []WhatIfEvent `json:"recorded"`
 	Otherwise []WhatIfEvent `json:"otherwise"`
@@ -98,7 +109,8 @@ type WhatIfOutcome struct {
 
 // Ask decides the command of record n again with a change, and the commands
 // after it, and compares. commits hands over the commits of the campaign in
-// order until it is told to stop with an error. Errors: *rules.Invalid,
+// order until it is told to stop with an error; for a correction it is asked
+// again. Errors: *rules.Invalid,
 // *rules.Rejection and the like when the changed command cannot be decided,
 // *rules.MissingEdition, *NotARoll when there is no record n, *Unusable.
 func Ask(library rules.Library, n int64, change Change, commits func(each func(payload []byte) error) error) (*WhatIf, error) {
@@ -109,7 +121,7 @@ func Ask(library rules.Library, n int64, change Change, commits func(each func(p
 	if horizon < 0 || horizon > MaxHorizon {
 		return nil, &rules.Invalid{Field: "horizon", Reason: fmt.Sprintf("is %d: must be 0 to %d", horizon, MaxHorizon)}
 	}
-	f := &fork{library: library, n: n, horizon: horizon, change: change, teller: projections.NewTeller()}
+	f := &fork{library: library, n: n, horizon: horizon, change: change, teller: projections.NewTeller(), history: commits}
 	if err := commits(f.commit); err != nil && !errors.Is(err, errForked) {
 		return nil, err
 	}
@@ -124,15 +136,16 @@ var errForked = errors.New("the horizon is reached")
 
 // fork reads up to the command of record n and keeps the commands after it.
 type fork struct {
-	library rules.Library
-	n       int64
-	horizon int
-	change  Change
-	trunk   *rules.Campaign // as recorded
-	teller  *projections.Teller
-	branch  *rules.Campaign   // at the fork
-	later   [][]events.Record // the command of the fork first; parts of an advance belong to it
-	count   int
+	library  rules.Library
+	n        int64
+	horizon  int
+	change   Change
+	trunk    *rules.Campaign // as recorded
+	teller   *projections.Teller
+	history  History
+	declared declared        // the roll that was declared last
+	branch   *rules.Campaign // at the fork
+	later    []taken         // the command of the fork first; parts of an advance belong to it
 }
 
 func (f *fork) commit(payload []byte) error {
@@ -155,14 +168,13 @@ func (f *fork) commit(payload []byte) error {
 	}
 	if f.branch != nil {
 		if recs[0].Cmd.Type != "clock.resume" {
-			if f.count == f.horizon+1 {
+			if len(f.later) == f.horizon+1 {
 				return errForked
 			}
-			f.count++
-			f.later = append(f.later, recs)
+			f.later = append(f.later, taken{recs, f.declared})
 		} else {
 			k := len(f.later) - 1
-			f.later[k] = append(slices.Clip(f.later[k]), recs...)
+			f.later[k].records = append(slices.Clip(f.later[k].records), recs...)
 		}
 	}
 	if err := f.trunk.ApplyCommit(recs); err != nil {
@@ -170,8 +182,21 @@ func (f *fork) commit(payload []byte) error {
 	}
 	for _, rec := range recs {
 		f.teller.Tell(rec)
+		if rec.Type == "roll.declared" || rec.Type == "roll.passed" {
+			e, err := core.Decode(rec)
+			if err != nil {
+				return &Unusable{N: rec.N, Err: err}
+			}
+			f.declared.note(rec, e)
+		}
 	}
 	return nil
+}
+
+// taken is a command of the recorded line.
+type taken struct {
+	records  []events.Record
+	declared declared // the roll that was declared last before it
 }
 
 // compare decides the branch and holds it against the trunk.
@@ -184,18 +209,28 @@ func (f *fork) compare() (*WhatIf, error) {
 		WhatIf: true, Campaign: f.trunk.ID, N: f.n, Change: f.change, Edition: branch.Book.Edition(), Steps: []WhatIfStep{}, Characters: []WhatIfOutcome{}, Clock: f.trunk.Clock,
 	}
 	d := newOtherDice(f.trunk.ID, f.n, f.later)
-	for i, recs := range f.later {
-		cmd := commandOf(recs[0])
+	d.history = f.history
+	for i, was := range f.later {
+		recs := was.records
+		cmds := []rules.Command{commandOf(recs[0])}
 		if i == 0 {
-			if cmd, err = f.changed(branch, cmd, recs, d); err != nil {
+			if cmds, err = f.changed(branch, was, d); err != nil {
 				return nil, err
 			}
 		}
-		facts, refused := f.decide(branch, cmd, recs, d, w.PartAt != nil)
+		var facts []events.Fact
+		var refused error
+		for _, cmd := range cmds {
+			var more []events.Fact
+			if more, refused = f.decide(branch, cmd, recs, d, w.PartAt != nil); refused != nil {
+				break
+			}
+			facts = append(facts, more...)
+		}
 		if i == 0 && refused != nil {
 			return nil, refused
 		}
-		step, err := f.step(recs, cmd, facts, refused)
+		step, err := f.step(was, facts, refused)
 		if err != nil {
 			return nil, err
 		}
@@ -212,12 +247,59 @@ func commandOf(rec events.Record) rules.Command {
 	return rules.Command{ID: rec.Cmd.ID, By: rec.By, Type: rec.Cmd.Type, Data: rec.Cmd.Data, Dice: rec.Cmd.Dice, Seat: rec.Cmd.Seat}
 }
 
-// changed is the command of the fork with what was asked for.
-func (f *fork) changed(c *rules.Campaign, cmd rules.Command, recs []events.Record, d *otherDice) (rules.Command, error) {
-	if f.change.Command != nil {
-		if f.change.Command.Type == "correction.make" {
-			return cmd, rules.Reject("no_correction", "", "%v", errCorrection).On("command.type")
+// newCommand reports whether the change puts other commands in the place of the
+// recorded one.
+func (c Change) newCommand() bool { return c.Command != nil || c.Ruling != nil }
+
+// changed are the commands of the fork with what was asked for: one, but for a
+// ruling that corrections carry out.
+func (f *fork) changed(c *rules.Campaign, was taken, d *otherDice) ([]rules.Command, error) {
+	cmd := commandOf(was.records[0])
+	var err error
+	switch {
+	case f.change.Ruling != nil:
+		return f.ruled(c, cmd)
+	case cmd.Type == "roll.witness" && !f.change.ofDeclaration():
+		err = f.redeclare(c, was.declared.cmd)
+	default:
+		cmd, err = f.altered(c, cmd)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(f.change.Dice) == 0 {
+		return []rules.Command{cmd}, nil
+	}
+	for i, face := range f.change.Dice {
+		if face < -1 {
+			return nil, &rules.Invalid{Field: fmt.Sprintf("dice.%d", i), Reason: fmt.Sprintf("is %d: no die shows it", face)}
 		}
+	}
+	cmd, err = f.thrown(cmd, was.records, d)
+	return []rules.Command{cmd}, err
+}
+
+// ofDeclaration reports whether the change puts another end of a declared roll
+// in the place of the recorded one, and not another roll.
+func (c Change) ofDeclaration() bool {
+	return c.Command != nil && slices.Contains([]string{"roll.witness", "roll.pass", "roll.void"}, c.Command.Type)
+}
+
+// redeclare lets another roll have been declared than was.
+func (f *fork) redeclare(c *rules.Campaign, cmd rules.Command) error {
+	cmd, err := f.altered(c, cmd)
+	if err == nil {
+		c.Redeclare(cmd.Type, cmd.Data)
+	}
+	return err
+}
+
+// altered is a command with the command or the modifiers that were asked for.
+func (f *fork) altered(c *rules.Campaign, cmd rules.Command) (rules.Command, error) {
+	if !f.change.newCommand() && len(f.change.Modifiers) == 0 {
+		return cmd, nil
+	}
+	if f.change.Command != nil {
 		cmd.Type, cmd.Data, cmd.Dice = f.change.Command.Type, f.change.Command.Data, nil
 	}
 	if len(f.change.Modifiers) > 0 {
@@ -226,21 +308,8 @@ func (f *fork) changed(c *rules.Campaign, cmd rules.Command, recs []events.Recor
 			return cmd, err
 		}
 	}
-	if f.change.Command != nil || len(f.change.Modifiers) > 0 {
-		var err error
-		if cmd, err = c.Canonical(cmd); err != nil {
-			return cmd, inCommand(err)
-		}
-	}
-	if len(f.change.Dice) == 0 {
-		return cmd, nil
-	}
-	for i, face := range f.change.Dice {
-		if face < -1 {
-			return cmd, &rules.Invalid{Field: fmt.Sprintf("dice.%d", i), Reason: fmt.Sprintf("is %d: no die shows it", face)}
-		}
-	}
-	return f.thrown(cmd, recs, d)
+	cmd, err := c.Canonical(cmd)
+	return cmd, inCommand(err)
 }
 
 // inCommand says that a complaint is about the command in the place of the
@@ -257,12 +326,16 @@ func inCommand(err error) error {
 // advance only that one gets them.
 func (f *fork) thrown(cmd rules.Command, recs []events.Record, d *otherDice) (rules.Command, error) {
 	roll, before := rollAt(recs, f.n)
+	if declares, ok := declarationIn(recs); ok && f.change.Command == nil {
+		d.faces[linkKey(declares.lane, declares.i)] = f.change.Dice
+		return cmd, nil
+	}
 	switch {
 	case f.change.Command == nil && (cmd.Type == "roll.seal" || cmd.Type == "roll.open"):
 		return cmd, rules.Reject("sealed_dice", "", "the dice of record %d were thrown in secret: ask with the roll itself as another command", f.n).On("dice")
 	case f.change.Command == nil && roll == nil && len(f.change.Options) == 0 && f.change.Edition == 0 && len(f.change.Modifiers) == 0:
 		return cmd, rules.Reject("no_dice", "", "%s threw no dice at record %d: there are none to change", cmd.Type, f.n).On("dice")
-	case f.change.Command != nil || roll == nil:
+	case f.change.Command != nil && cmd.Type != "roll.witness" || roll == nil:
 		cmd.Dice = &events.Hand{Faces: f.change.Dice}
 	case roll.Source == rules.SourcePhysical:
 		rest := cmd.Dice.Faces[min(before+len(roll.Draws), len(cmd.Dice.Faces)):]
@@ -328,6 +401,9 @@ func modified(c *rules.Campaign, cmd rules.Command, add []ChangedModifier) (rule
 		cmd.Data = data
 		return cmd, err
 	}
+	if cmd.Type == "roll.declare" {
+		return declaredOtherwise(c, cmd, add)
+	}
 	for _, path := range places {
 		data, err := insert(cmd.Data, path, add)
 		if err != nil {
@@ -340,6 +416,21 @@ func modified(c *rules.Campaign, cmd rules.Command, add []ChangedModifier) (rule
 		}
 	}
 	return cmd, rules.Reject("no_modifiers", "", "%s takes no modifiers: ask with another command, or with other dice", cmd.Type).On("modifiers")
+}
+
+// declaredOtherwise adds modifiers to the command that a declaration announces.
+func declaredOtherwise(c *rules.Campaign, cmd rules.Command, add []ChangedModifier) (rules.Command, error) {
+	var d rules.RollDeclare
+	if err := rules.Unmarshal(cmd.Data, &d); err != nil {
+		return cmd, err
+	}
+	inner, err := modified(c, rules.Command{ID: cmd.ID, By: cmd.By, Type: d.Command, Data: d.Data}, add)
+	if err != nil {
+		return cmd, err
+	}
+	d.Data = inner.Data
+	cmd.Data, err = rules.Canonical(&d)
+	return cmd, err
 }
 
 // insert appends modifiers to the list at a path.
@@ -380,9 +471,9 @@ func insert(data jsontext.Value, path []string, add []ChangedModifier) (jsontext
 var errCorrection = errors.New("a correction is worked out from what the ledger holds: it is not carried on here")
 
 // decide decides a command on the branch. A correction is worked out from the
-// whole ledger: while the lines are one it stands as it is recorded.
+// whole ledger: one that is recorded stands as it is while the lines are one.
 func (f *fork) decide(branch *rules.Campaign, cmd rules.Command, recs []events.Record, d *otherDice, parted bool) ([]events.Fact, error) {
-	if cmd.Type != "correction.make" {
+	if cmd.Type != "correction.make" || recs[0].N == f.later[0].records[0].N && f.change.newCommand() {
 		return decideOtherwise(branch, cmd, recs, d)
 	}
 	if parted || branch.Book.Edition() != f.trunk.Book.Edition() {
@@ -438,8 +529,12 @@ func fold(c *rules.Campaign, first events.Record, cmd rules.Command, facts []eve
 }
 
 // step shows a command on both lines.
-func (f *fork) step(recs []events.Record, cmd rules.Command, facts []events.Fact, refused error) (WhatIfStep, error) {
+func (f *fork) step(line taken, facts []events.Fact, refused error) (WhatIfStep, error) {
+	recs := line.records
 	s := WhatIfStep{N: recs[0].N, Command: recs[0].Cmd.ID, Type: recs[0].Cmd.Type, By: recs[0].By, Recorded: []WhatIfEvent{}, Otherwise: []WhatIfEvent{}}
+	if d := line.declared; recs[0].Cmd.Type == "roll.witness" {
+		s.Type, s.By, s.Declared, s.Witness = d.cmd.Type, d.cmd.By, d.n, recs[0].By
+	}
 	if refused != nil {
 		s.Refused = refused.Error()
 	}
@@ -448,7 +543,7 @@ func (f *fork) step(recs []events.Record, cmd rules.Command, facts []events.Fact
 		if err := facts[i].Encode(); err != nil {
 			return s, err
 		}
-		is = append(is, events.Record{V: events.Version, Campaign: recs[0].Campaign, N: recs[0].N + int64(i), At: recs[0].At, By: cmd.By, Clock: facts[i].Clock, Type: facts[i].Event.Type(), Data: facts[i].Data})
+		is = append(is, events.Record{V: events.Version, Campaign: recs[0].Campaign, N: recs[0].N + int64(i), At: recs[0].At, By: recs[0].By, Clock: facts[i].Clock, Type: facts[i].Event.Type(), Data: facts[i].Data})
 	}
 	is = compared(is)
 	s.Same = refused == nil && equal(was, is)
@@ -527,14 +622,16 @@ func outcomes(trunk, branch *rules.Campaign) []WhatIfOutcome {
 type otherDice struct {
 	label string
 	links map[string]events.RollMade // what the ledger shows, by lane and index
-	faces map[string][]int           // given with the change, by lane and index
-	seeds *seeds                     // of the commit that is being decided
+	// history is what corrections at the fork are worked out from.
+	history History
+	faces   map[string][]int // given with the change, by lane and index
+	seeds   *seeds           // of the commit that is being decided
 }
 
-func newOtherDice(campaign string, n int64, later [][]events.Record) *otherDice {
+func newOtherDice(campaign string, n int64, later []taken) *otherDice {
 	d := &otherDice{label: fmt.Sprintf("%s %d", campaign, n), links: map[string]events.RollMade{}, faces: map[string][]int{}}
-	for _, recs := range later {
-		for _, rec := range recs {
+	for _, line := range later {
+		for _, rec := range line.records {
 			if m := made(rec); m != nil && m.Source == rules.SourceLedger {
 				key := m.Session + " " + linkKey(m.Lane, m.I)
 				d.links[key] = events.RollMade{S: m.S, C: m.C, W: m.W}
@@ -568,6 +665,11 @@ func (d *otherDice) Dice(session string, lane rules.Lane, i int) rules.Taken {
 		taken.Source = rules.SourceLedger
 	}
 	return taken
+}
+
+// Correct implements rules.Histories, for a correction at the fork.
+func (d *otherDice) Correct(c *rules.Campaign, x rules.Correction) (*rules.Difference, error) {
+	return Correct(d.history, c, x)
 }
 
 // Anchor implements rules.Chains. A seat that the ledger does not have gets an

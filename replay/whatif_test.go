@@ -115,6 +115,7 @@ func TestWhatIfRefuses(t *testing.T) {
 	var invalid *rules.Invalid
 	var rejected *rules.Rejection
 	var missing *rules.MissingEdition
+	var forbidden *rules.Forbidden
 	var none *replay.NotARoll
 	for name, c := range map[string]struct {
 		at     int64
@@ -132,7 +133,7 @@ func TestWhatIfRefuses(t *testing.T) {
 		"no such face":       {roll, replay.Change{Dice: []int{7}}, &rejected},
 		"no face":            {roll, replay.Change{Dice: []int{-2}}, &invalid},
 		"too far":            {roll, replay.Change{Horizon: &tooFar}, &invalid},
-		"a correction":       {roll, replay.Change{Command: &replay.ChangedCommand{Type: "correction.make", Data: jsontext.Value(fmt.Sprintf(`{"command":%q,"reason":"x"}`, n.Records[roll].Cmd.ID))}}, &rejected},
+		"a correction":       {roll, replay.Change{Command: &replay.ChangedCommand{Type: "correction.make", Data: jsontext.Value(fmt.Sprintf(`{"command":%q,"reason":"x"}`, n.Records[roll].Cmd.ID))}}, &forbidden},
 		"dice of a seal":     {find("roll.seal"), replay.Change{Dice: []int{6, 6, 6}}, &rejected},
 		"dice of an opening": {find("roll.open"), replay.Change{Dice: []int{6, 6, 6}}, &rejected},
 		"dice of a note":     {find("note.add"), replay.Change{Dice: []int{6}}, &rejected},

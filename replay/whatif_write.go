@@ -33,6 +33,9 @@ func (w *WhatIf) Text() string {
 
 func (s WhatIfStep) write(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%d %s by %s", s.N, s.Type, s.By)
+	if s.Declared != 0 {
+		fmt.Fprintf(b, ", declared in record %d and witnessed by %s", s.Declared, s.Witness)
+	}
 	if s.Same {
 		b.WriteString(": the same\n")
 		return

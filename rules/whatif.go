@@ -77,6 +77,29 @@ func (c *Campaign) Under(edition int, options map[string]jsontext.Value) (*Campa
 	return u, nil
 }
 
+// Redeclare puts another command in the place of the one that was declared and
+// waits for its witness, on a campaign that is never stored.
+func (c *Campaign) Redeclare(typ string, data jsontext.Value) {
+	if c.Session == nil || c.Session.Declared == nil {
+		return
+	}
+	s, d := *c.Session, *c.Session.Declared
+	d.Command, d.Data = typ, data
+	s.Declared = &d
+	c.Session = &s
+}
+
+// CommandOf is the command that a record is of; false when there is none that
+// somebody gave.
+func (c *Campaign) CommandOf(n int64) (id string, ok bool) {
+	for id, k := range c.known {
+		if k.First <= n && n <= k.Last && k.Type != resumeType {
+			return id, true
+		}
+	}
+	return "", false
+}
+
 // convert reads characters and setting in the terms of another edition.
 func (c *Campaign) convert(edition int) error {
 	book, err := c.library.Find(c.Book.Name(), edition)

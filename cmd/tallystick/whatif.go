@@ -20,6 +20,7 @@ type whatIfFlags struct {
 	dice               []int
 	edition, horizon   int
 	command, data      string
+	ruling, outcome    string
 	asJSON             bool
 }
 
@@ -36,6 +37,7 @@ its dice are the recorded ones; all others come from a stream that is nobody's,
 never from dice that are still to be thrown.`,
 		Example: `  tallystick what-if night-one 13 --modifier cover=-2
   tallystick what-if night-one 13 --dice 1,9
+  tallystick what-if night-one 41 --ruling overturned
   tallystick what-if night-one 13 --option rpgamix.stun_tie=safe --horizon 100`,
 		Args: exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,12 +49,14 @@ never from dice that are still to be thrown.`,
 			if err != nil {
 				return &codeError{exitUnusable, err}
 			}
-			in, err := openLedger(cmd, remote, args[0])
-			if err != nil {
-				return &codeError{exitUnusable, err}
-			}
-			defer in.Close()
-			w, err := replay.Ask(library(), n, change, func(each func(payload []byte) error) error { return replay.Commits(in, each) })
+			w, err := replay.Ask(library(), n, change, func(each func(payload []byte) error) error {
+				in, err := openLedger(cmd, remote, args[0])
+				if err != nil {
+					return err
+				}
+				defer in.Close()
+				return replay.Commits(in, each)
+			})
 			if err != nil {
 				return &codeError{exitUnusable, err}
 			}
@@ -70,6 +74,8 @@ never from dice that are still to be thrown.`,
 	cmd.Flags().IntVar(&f.edition, "edition", 0, "another edition of the rules from here on")
 	cmd.Flags().StringVar(&f.command, "command", "", "type of another command in its place; its data is --data")
 	cmd.Flags().StringVar(&f.data, "data", "{}", "data of that command, JSON")
+	cmd.Flags().StringVar(&f.ruling, "ruling", "", "another ruling on a dispute, where one was ruled on: upheld, overturned or void")
+	cmd.Flags().StringVar(&f.outcome, "outcome", "", "another word over a roll, where the game master overrode one")
 	cmd.Flags().IntVar(&f.horizon, "horizon", replay.DefaultHorizon, "how many later commands to carry on")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print both lines as JSON")
 	return cmd
@@ -102,6 +108,9 @@ func (f *whatIfFlags) change() (replay.Change, error) {
 		if !c.Command.Data.IsValid() {
 			return c, errors.New("--data is not JSON")
 		}
+	}
+	if f.ruling != "" || f.outcome != "" {
+		c.Ruling = &replay.ChangedRuling{Ruling: f.ruling, Outcome: f.outcome}
 	}
 	raw, err := rules.Canonical(&c)
 	if err != nil {
