@@ -415,6 +415,8 @@ func (a *Auditor) effect(rec events.Record, e events.Event) AuditEffect {
 	f := AuditEffect{N: rec.N, Clock: rec.Clock, Type: rec.Type, Text: rec.Type}
 	if text := a.teller.Say(rec); text != "" {
 		f.Text = text
+	} else if ce, about := e.(events.CharacterEvent); about {
+		f.Text = a.teller.Name(ce.Of().Character) + ": " + rec.Type
 	}
 	f.Rule = a.ruleOf(e)
 	f.Title = a.title(f.Rule)
@@ -730,7 +732,7 @@ func (a *Auditor) End() (*Audit, error) {
 		a.audit.Proof.Sentence += " The game master's word stands in its place since: see what was said of it later."
 	}
 	if a.audit.Proof.TakenBack {
-		a.audit.Proof.Sentence += " Its command was taken back since: what it did no longer stands."
+		a.audit.Proof.Sentence += " Its command, or what it followed from, was taken back since: what it did no longer stands."
 	}
 	return a.audit, nil
 }

@@ -146,10 +146,13 @@ func (d AuditDie) String() string {
 // String tells a record and where it stands.
 func (e AuditEffect) String() string {
 	text := fmt.Sprintf("record %d: %s", e.N, e.Text)
-	if e.Title != "" && !strings.Contains(e.Text, e.Title) {
-		text += ", " + e.Title
+	switch {
+	case e.Rule == "" || e.Title == "":
+		return text
+	case strings.Contains(e.Text, e.Rule):
+		return strings.Replace(text, e.Rule, ruled(e.Rule, e.Title), 1)
 	}
-	return text
+	return fmt.Sprintf("%s (%s)", text, ruled(e.Rule, e.Title))
 }
 
 func (s *AuditSeed) write(b *strings.Builder, p page) {
