@@ -244,7 +244,7 @@ func (t *Teller) table(e events.Event) string {
 	case *events.RulingOpened:
 		return fmt.Sprintf("the game master had ruled on record %d: %s (%s)", e.Roll, Printable(e.Outcome), Printable(e.Reason))
 	case *events.CorrectionMade:
-		return fmt.Sprintf("a command is taken back: %s; to be looked at again: %s", Printable(e.Reason), counted(len(e.Questioned), "record"))
+		return fmt.Sprintf("the command of record %d is taken back: %s; to be looked at again: %s", e.Records.First, Printable(e.Reason), counted(len(e.Questioned), "record"))
 	case *events.LedgerRecovered:
 		return fmt.Sprintf("records from %d on are lost, although they were signed: the ledger is begun anew here", e.Size)
 	case *events.KeyRotated:

@@ -136,6 +136,30 @@ func disputeRuleCommand() *cobra.Command {
 	return cmd
 }
 
+func overrideCommand() *cobra.Command {
+	var remote remoteFlags
+	var d rules.RulingMake
+	cmd := &cobra.Command{
+		Use:   "override CAMPAIGN --record N --outcome TEXT --reason TEXT",
+		Short: "Put your own word over a roll, as the game master",
+		Long: `Override records the game master's own word on a roll, under the policy that the
+campaign was created with: it may have none, show them at once, or seal them
+until the session closes. The dice stay what they are.`,
+		Example: "  tallystick override 0192f1c0-7d6a-7c3e-9b1a-3f2f4a5b6c7d --record 42 --outcome 'a graze' --reason 'the lamp was out' --token-file gm.token",
+		Args:    exactly(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, err := giveOne(cmd.Context(), remote, args[0], "ruling.make", &d)
+			return err
+		},
+	}
+	remote.add(cmd)
+	cmd.Flags().Int64Var(&d.Roll, "record", 0, "n of the record")
+	cmd.Flags().StringVar(&d.Outcome, "outcome", "", "what counts instead, in words")
+	cmd.Flags().StringVar(&d.Reason, "reason", "", "why")
+	required(cmd, "record", "outcome", "reason")
+	return cmd
+}
+
 func correctCommand() *cobra.Command {
 	var remote remoteFlags
 	var d rules.CorrectionMake

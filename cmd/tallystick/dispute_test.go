@@ -83,6 +83,29 @@ func TestDisputeByCommandLine(t *testing.T) {
 		t.Errorf("after the correction: %+v", c)
 	}
 
+	tell("override", campaign, "--record", record, "--outcome", "a bruise", "--reason", "a soft landing")
+	if got := tell("audit", campaign, record); !strings.Contains(got, "; overridden by the game master: a bruise; taken back since.\n") {
+		t.Errorf("audit:\n%s", got)
+	}
+	if got := tell("show", campaign, "--at", record); !strings.HasSuffix(got, "Hero: 1/25, incapacitated, unconscious; round due 0d 00:00:03\n") {
+		t.Errorf("at the wound:\n%s", got)
+	}
+	if got := tell("show", campaign); !strings.HasSuffix(got, "Hero: 25/25, good\n") {
+		t.Errorf("now:\n%s", got)
+	}
+	if got := tell("show", campaign, "overrides"); !strings.Contains(got, `"outcome":"a bruise"`) {
+		t.Errorf("overrides:\n%s", got)
+	}
+	if got := tell("show", campaign, "corrections", "--at-clock", "0"); got != "[]\n" {
+		t.Errorf("corrections before there were any:\n%s", got)
+	}
+	ruled := tell("show", campaign, "disputes")
+	_, n, _ := strings.Cut(ruled, `"rulings":[{"n":`)
+	n, _, _ = strings.Cut(n, ",")
+	if got := tell("what-if", campaign, n, "--ruling", "upheld"); !strings.Contains(got, "otherwise: the dispute is ruled upheld: Yes") {
+		t.Errorf("what-if:\n%s", got)
+	}
+
 	out := filepath.Join(t.TempDir(), "bundle")
 	tell("export", campaign, "--out", out)
 	var report bytes.Buffer
