@@ -41,7 +41,8 @@ type Audit struct {
 	Caused   []AuditEffect `json:"caused" doc:"what followed from it"`
 	Later    []AuditEffect `json:"later" doc:"what was said of it since: disputes, rulings, corrections, an opened target"`
 	Proof    AuditProof    `json:"proof"`
-	Rules    string        `json:"rules" doc:"system and edition; the titles of rules are missing when it is not on board"`
+	Rules    string        `json:"rules" doc:"system and edition; empty when it is not on board"`
+	Missing  string        `json:"missing,omitzero" doc:"system and edition, when it is not on board: titles of rules are missing, and what the rules say of a record is not known"`
 }
 
 // An AuditThrow is one question put to the dice.
@@ -150,6 +151,7 @@ type Auditor struct {
 	want     int64
 	waits    bool        // the wanted record declares a roll that is not made yet
 	book     *rules.Book // nil when the rules are not on board
+	edition  string      // and system
 	options  rules.Options
 	table    table
 	teller   *projections.Teller
@@ -335,6 +337,7 @@ func (a *Auditor) decode(rec events.Record) (events.Event, error) {
 }
 
 func (a *Auditor) begin(rec events.Record, e *events.CampaignCreated) {
+	a.edition = fmt.Sprintf("%s, edition %d", e.System, e.Edition)
 	if book, err := a.library.Find(e.System, e.Edition); err == nil {
 		a.book = book
 	}
@@ -467,8 +470,8 @@ func (a *Auditor) explain(recs []events.Record, k int, e events.Event) error {
 		Campaign: rec.Campaign, N: rec.N, Type: rec.Type, At: rec.At, Clock: rec.Clock, Throws: []AuditThrow{}, Caused: []AuditEffect{}, Later: []AuditEffect{},
 		Cause: AuditCause{N: first.N, Command: first.Cmd.ID, Type: first.Cmd.Type, By: first.By, Data: first.Cmd.Data},
 	}
-	if a.book != nil {
-		a.audit.Rules = fmt.Sprintf("%s, edition %d", a.book.Name(), a.book.Edition())
+	if a.audit.Rules = a.edition; a.book == nil {
+		a.audit.Rules, a.audit.Missing = "", a.edition
 	}
 	switch e := e.(type) {
 	case *events.RollMade:

@@ -54,6 +54,9 @@ func (a *Auditor) happened(rec events.Record, e events.Event) string {
 
 // byRules says how provable something is for which no die was thrown.
 func (a *Auditor) byRules(e events.Event) string {
+	if a.book == nil {
+		return "No die was thrown. Whether the rules come to this is not known here: they are not on board."
+	}
 	again := " Whoever has this ledger and these rules can decide it again and come to the same: no server is needed, and no luck was in it."
 	if _, due := e.(*events.TickProcessed); due {
 		return "No die was thrown: it fell due by game time, and follows from the rules and the records before it." + again

@@ -166,3 +166,31 @@ func TestAuditDeclared(t *testing.T) {
 		}
 	}
 }
+
+// What is told without the rules says that they are missing, and claims nothing
+// that only they could show.
+func TestAuditWithoutRules(t *testing.T) {
+	tb, _, bob := hurtTable(t)
+	tb.Must("gm", "wound.inflict", fmt.Sprintf(`{"character":%q,"points":21,"cause":"a beam"}`, bob))
+	a := explain(t, tb.Payloads, nil, numberOf(t, tb, "wound.inflicted"))
+	if a.Rules != "" || a.Missing != "rpgamix, edition 1" || strings.Contains(a.Text(), "decide it again") || !strings.Contains(a.Text(), "the rules (rpgamix, edition 1) are not on board") {
+		t.Errorf("%s", a.Text())
+	}
+}
+
+// A check in a later part of a long advance came of the advance, and goes with
+// it when that is taken back.
+func TestAuditOfALongAdvance(t *testing.T) {
+	tb := rulestest.NewTable(t, embers, "")
+	tb.Correct = correct
+	tb.Must("gm", "session.open", `{"title":"one","kind":"downtime"}`)
+	tb.Must("gm", "character.create", `{"name":"Fire","kind":"npc","creation":"free","sheet":{"points":90000}}`)
+	advance := tb.Must("gm", "clock.advance", `{"seconds":20000}`)
+	tb.Finish()
+	last := tb.State.Next - 2 // the advance ends behind its last check
+	takeBack(tb, advance)
+	a := explain(t, tb.Payloads, rules.Library{embers}, last)
+	if c := a.Cause; a.N != last-1 || c.Type != "clock.advance" || c.Command != advance || c.N != numberOf(t, tb, "clock.advancing") || !a.Proof.TakenBack {
+		t.Errorf("%s", a.Text())
+	}
+}

@@ -72,7 +72,9 @@ func (a *Audit) write(p page) string {
 	if s := a.Seed; s != nil {
 		s.write(&b, p)
 	}
-	if a.Rules != "" {
+	if a.Missing != "" {
+		b.WriteString(p.item(0, p.escape("the rules ("+a.Missing+") are not on board: whether they were kept is not known here")))
+	} else {
 		b.WriteString(p.item(0, p.escape("rules: "+a.Rules)))
 	}
 	return b.String()
