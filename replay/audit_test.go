@@ -24,7 +24,7 @@ func TestAuditEverything(t *testing.T) {
 	for _, book := range append(systems.Library(), rules.NewBook(rulestest.Ember())) {
 		t.Run(book.Name(), func(t *testing.T) {
 			rulestest.Games(t, book, "../rules", func(rt *rapid.T, tb *rulestest.Table) {
-				step := 7
+				step := 13
 				for i := rapid.IntRange(0, step-1).Draw(rt, "first"); i < len(tb.Records); i += step {
 					rec := tb.Records[i]
 					if e, err := book.Registry().Decode(rec); err == nil {

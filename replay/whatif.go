@@ -144,7 +144,8 @@ type fork struct {
 	teller   *projections.Teller
 	history  History
 	declared declared        // the roll that was declared last
-	branch   *rules.Campaign // at the fork
+	start    *rules.Campaign // before the advance that is under way
+	branch   *rules.Campaign // at the fork, once it is reached
 	later    []taken         // the command of the fork first; parts of an advance belong to it
 }
 
@@ -156,26 +157,8 @@ func (f *fork) commit(payload []byte) error {
 	if f.trunk == nil {
 		f.trunk = rules.NewCampaign(recs[0].Campaign, f.library)
 	}
-	last := recs[len(recs)-1].N
-	if f.branch == nil && last >= f.n {
-		if f.trunk.Book == nil {
-			return rules.Reject("not_a_fork", "", "record %d opens the campaign: there is nothing before it to fork from", f.n)
-		}
-		if recs[0].Cmd.Type == "clock.resume" {
-			return rules.Reject("not_a_fork", "", "record %d is in the middle of what one command did: fork at the command's first record", f.n)
-		}
-		f.branch = f.trunk.Fork()
-	}
-	if f.branch != nil {
-		if recs[0].Cmd.Type != "clock.resume" {
-			if len(f.later) == f.horizon+1 {
-				return errForked
-			}
-			f.later = append(f.later, taken{recs, f.declared})
-		} else {
-			k := len(f.later) - 1
-			f.later[k].records = append(slices.Clip(f.later[k].records), recs...)
-		}
+	if err := f.keep(recs); err != nil {
+		return err
 	}
 	if err := f.trunk.ApplyCommit(recs); err != nil {
 		return &Unusable{N: recs[0].N, Err: err}
@@ -191,6 +174,38 @@ func (f *fork) commit(payload []byte) error {
 		}
 	}
 	return nil
+}
+
+// keep keeps a commit when it is one of the fork or behind it. A fork in a later
+// part of an advance is one at the whole advance, which is kept when it begins.
+func (f *fork) keep(recs []events.Record) error {
+	reached := recs[len(recs)-1].N >= f.n
+	part := recs[0].Cmd.Type == "clock.resume"
+	switch {
+	case f.branch == nil && reached && f.trunk.Book == nil:
+		return rules.Reject("not_a_fork", "", "record %d opens the campaign: there is nothing before it to fork from", f.n)
+	case part:
+		if k := len(f.later) - 1; k >= 0 {
+			f.later[k].records = append(slices.Clip(f.later[k].records), recs...)
+		}
+	case f.branch == nil && (reached || begins(recs)):
+		f.start, f.later = f.trunk.Fork(), []taken{{recs, f.declared}}
+	case f.branch == nil:
+		f.start, f.later = nil, nil
+	case len(f.later) == f.horizon+1:
+		return errForked
+	default:
+		f.later = append(f.later, taken{recs, f.declared})
+	}
+	if f.branch == nil && reached {
+		f.branch = f.start
+	}
+	return nil
+}
+
+// begins reports whether a commit is the first of an advance that takes several.
+func begins(recs []events.Record) bool {
+	return slices.ContainsFunc(recs, func(r events.Record) bool { return r.Type == "clock.advancing" })
 }
 
 // taken is a command of the recorded line.

@@ -151,3 +151,33 @@ func TestWhatIfCorrected(t *testing.T) {
 		t.Errorf("%v %s", err, w.Text())
 	}
 }
+
+// A fork at any record of an advance that took several commits is one at the
+// advance; dice are changed of the check that the record is of.
+func TestWhatIfInALongAdvance(t *testing.T) {
+	tb := rulestest.NewTable(t, embers, "")
+	tb.Must("gm", "session.open", `{"title":"one","kind":"downtime"}`)
+	tb.Must("gm", "character.create", `{"name":"Fire","kind":"npc","creation":"free","sheet":{"points":90000}}`)
+	tb.Must("gm", "clock.advance", `{"seconds":20000}`)
+	tb.Finish()
+	tb.Must("gm", "note.add", `{"text":"morning"}`)
+	first, last := numberOf(t, tb, "clock.advancing"), tb.State.Next-4 // the roll of the last check
+	for _, at := range []int64{first, first + 1, (first + last) / 2, last, last + 2} {
+		w, err := replay.Ask(rules.Library{embers}, at, replay.Change{}, commitsOf(tb.Payloads))
+		if err != nil || w.PartAt != nil || len(w.Steps) != 2 || w.Steps[0].N != first || w.Steps[0].Type != "clock.advance" {
+			t.Fatalf("record %d: %v %+v", at, err, w)
+		}
+	}
+	was := tb.Records[last+1].Data
+	change := replay.Change{Dice: []int{6}}
+	if strings.Contains(string(was), `"change":0`) {
+		change.Dice = []int{1}
+	}
+	w, err := replay.Ask(rules.Library{embers}, last, change, commitsOf(tb.Payloads))
+	if err != nil || w.PartAt == nil || len(w.Characters) != 1 {
+		t.Fatalf("%v %+v", err, w)
+	}
+	if a, b := w.Characters[0].Recorded.Health.Points, w.Characters[0].Otherwise.Health.Points; a-b != 1 && b-a != 1 {
+		t.Errorf("other dice at the last check: %d and %d points", a, b)
+	}
+}
