@@ -78,7 +78,7 @@ func (j *jetStream) read(ctx context.Context, campaign string, after uint64, pag
 		if pending > 0 {
 			continue
 		}
-		if more, err := r.rest(ctx, len(page) > 0); err != nil || !more {
+		if more, err := r.rest(ctx); err != nil || !more {
 			return err
 		}
 	}
@@ -114,15 +114,15 @@ func (r *reader) deliver(messages []rawMessage) error {
 // rest reports whether there is more after all when a store says that there is not.
 //
 // One copy says "no more" of messages that it cannot read, too, and of those behind
-// them: the campaign's last commit must be the one that was read, and if the store gave
-// none, the stream not shorter than it was. Of several copies the one that was asked may lag, and the
+// them, and may even forget those: the campaign's last commit must be the one that was
+// read, and the stream not shorter than it was. Of several copies the one that was asked may lag, and the
 // leader has the last word: what it gives is handed on.
-func (r *reader) rest(ctx context.Context, gave bool) (more bool, err error) {
+func (r *reader) rest(ctx context.Context) (more bool, err error) {
 	j := r.journal
 	if j.layout.replicas == 1 {
 		last, err := j.Last(ctx, r.campaign)
-		if err != nil || last > r.position || gave {
-			return last > r.position, err
+		if err != nil || last > r.position {
+			return true, err
 		}
 		return false, j.whole(ctx, r.campaign)
 	}
