@@ -79,7 +79,8 @@ type CampaignCreated struct {
 	GM      string            `json:"gm"`   // handle of the first game master
 	VKey    string            `json:"vkey"` // verifies the campaign's checkpoints
 	// Policy is missing where the campaign has said nothing about it.
-	Policy *Policy `json:"policy,omitzero"`
+	Policy   *Policy   `json:"policy,omitzero"`
+	Calendar *Calendar `json:"calendar,omitzero"`
 }
 
 // SettingDefined replaces what the campaign defines itself, in the terms of
@@ -306,8 +307,9 @@ type ConditionEnded struct {
 // ClockAdvancing says that an advance takes more than one commit: the ones
 // that follow complete it, also after a crash.
 type ClockAdvancing struct {
-	From int64 `json:"from"`
-	To   int64 `json:"to"`
+	From     int64     `json:"from"`
+	To       int64     `json:"to"`
+	Followed *Followed `json:"followed,omitzero"` // when it is the wall clock that is followed
 }
 
 // ClockAdvanced is the end of an advance.
@@ -316,6 +318,9 @@ type ClockAdvanced struct {
 	To      int64  `json:"to"`
 	Ticks   int    `json:"ticks"`
 	Stopped string `json:"stopped,omitzero"` // why it ended before it was asked to
+	// Followed is there when it is the wall clock that was followed. Where the
+	// advance was stopped, that moment has not been come to.
+	Followed *Followed `json:"followed,omitzero"`
 }
 
 // NoteAdded is a remark for the record.
@@ -382,6 +387,7 @@ func Core() Registry {
 	r.Add(fairness())
 	r.Add(disputes())
 	r.Add(keys())
+	r.Add(tempo())
 	return r
 }
 

@@ -24,6 +24,9 @@ type Campaign struct {
 	CreatedAt    string            `json:"created_at" doc:"wall clock, UTC"`
 	LastAt       string            `json:"last_at" doc:"wall clock of the last record, UTC"`
 	Clock        int64             `json:"clock" doc:"game time in seconds from the campaign's start"`
+	Date         *events.Date      `json:"date,omitzero" doc:"what the campaign's calendar calls it"`
+	Calendar     *events.Calendar  `json:"calendar,omitzero" doc:"fixed when the campaign was created"`
+	Tempo        *Tempo            `json:"tempo,omitzero" doc:"the clock follows the one on the wall"`
 	Advancing    *Advance          `json:"advancing,omitzero" doc:"an advance of the clock that is under way"`
 	Session      string            `json:"session,omitzero" doc:"id of the open session"`
 	Participants []Participant     `json:"participants"`
@@ -80,6 +83,10 @@ func (v *Views) Campaign() Campaign {
 		Rolls: len(v.rolls) - v.typedIn, TypedIn: v.typedIn,
 	}
 	v.table.count(&c.Counts)
+	if c.Calendar != nil {
+		date := c.Calendar.Date(c.Clock)
+		c.Date = &date
+	}
 	return c
 }
 
@@ -97,6 +104,7 @@ func (v *Views) created(rec events.Record, e *events.CampaignCreated) {
 	if e.Policy != nil {
 		c.Policy = *e.Policy
 	}
+	c.Calendar = e.Calendar
 }
 
 func (v *Views) participant(handle string) (int, bool) {

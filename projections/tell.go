@@ -16,6 +16,7 @@ const systemLane = "system"
 type Line struct {
 	N     int64    `json:"n" doc:"record in the campaign"`
 	Clock int64    `json:"clock" doc:"game seconds"`
+	Date  string   `json:"date,omitzero" doc:"what the campaign's calendar calls it"`
 	At    string   `json:"at" doc:"wall clock, UTC"`
 	Kind  string   `json:"kind" doc:"event type, or checks for a run of them"`
 	Text  string   `json:"text" doc:"one sentence"`
@@ -26,9 +27,10 @@ type Line struct {
 // copies what events say. A run of checks that fell due is told as one line a
 // character.
 type Teller struct {
-	names  map[string]string
-	health map[string]events.Health // as it was told last
-	runs   []run
+	names    map[string]string
+	calendar *events.Calendar
+	health   map[string]events.Health // as it was told last
+	runs     []run
 }
 
 // run is a run of checks of one character.
@@ -61,6 +63,9 @@ func (t *Teller) Tell(rec events.Record) []Line {
 	if err != nil {
 		return nil
 	}
+	if created, ok := e.(*events.CampaignCreated); ok {
+		t.calendar = created.Calendar
+	}
 	var lines []Line
 	if rec.Cmd.Type != "" && rec.Cmd.Type != "clock.resume" {
 		lines = t.Rest()
@@ -82,7 +87,17 @@ func (t *Teller) Tell(rec events.Record) []Line {
 	if rec.Type == "clock.advanced" {
 		lines = append(lines, t.Rest()...)
 	}
-	return append(lines, Line{N: rec.N, Clock: rec.Clock, At: rec.At, Kind: rec.Type, Text: text, More: more})
+	line := t.line(rec, rec.Type)
+	line.Text, line.More = text, more
+	return append(lines, line)
+}
+
+func (t *Teller) line(rec events.Record, kind string) Line {
+	line := Line{N: rec.N, Clock: rec.Clock, At: rec.At, Kind: kind}
+	if t.calendar != nil {
+		line.Date = t.calendar.Date(rec.Clock).Text
+	}
+	return line
 }
 
 // Rest are the lines of checks that are not told yet.
@@ -117,7 +132,7 @@ func (t *Teller) check(rec events.Record, e *events.TickProcessed) {
 	}
 	r := &t.runs[i]
 	r.checks++
-	r.line = Line{N: rec.N, Clock: rec.Clock, At: rec.At, Kind: "checks"}
+	r.line = t.line(rec, "checks")
 	t.stand(e)
 	r.to = t.health[e.Character]
 }
@@ -191,6 +206,10 @@ func (t *Teller) happened(e events.CharacterEvent) string {
 		return fmt.Sprintf("%s is %s (%s)", name, e.Condition, e.Rule)
 	case *events.ConditionEnded:
 		return fmt.Sprintf("%s is no longer %s", name, e.Condition)
+	case *events.TempoWarned:
+		return fmt.Sprintf("%s could die of the %s check that is due at %s, game time %s", name, e.Kind, Printable(e.When), strings.TrimSpace(GameTime(e.Due)))
+	case *events.TempoHeld:
+		return fmt.Sprintf("game time is held: %s could die of the %s check that is due at %s", name, e.Kind, strings.TrimSpace(GameTime(e.Due)))
 	}
 	if after := e.Of().After; after != nil && after.Health != t.health[e.Of().Character] {
 		return fmt.Sprintf("%s: %s, %s", name, e.Type(), standing(after))
@@ -231,7 +250,12 @@ func (t *Teller) table(e events.Event) string {
 		return fmt.Sprintf("the witness of lane %s did not answer: %s is asked", e.Lane, e.Next.Lane)
 	case *events.RollVoided:
 		return "the declared roll is taken back: " + Printable(e.Reason)
+	case *events.TempoSet, *events.TempoPaused, *events.TempoResumed:
+		return t.tempo(e)
 	case *events.ClockAdvanced:
+		if e.Followed != nil && e.Ticks == 0 {
+			return "" // it passes by itself
+		}
 		return fmt.Sprintf("%s of game time pass", GameSpan(e.To-e.From))
 	case *events.DisputeOpened:
 		return fmt.Sprintf("record %d is disputed: %s", e.Roll, Printable(e.Question))

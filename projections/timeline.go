@@ -17,6 +17,7 @@ type Timeline struct {
 // TimelineItem is one event about a character.
 type TimelineItem struct {
 	Moment
+	Date      string `json:"date,omitzero" doc:"what the campaign's calendar calls the game time"`
 	Type      string `json:"type" doc:"event type"`
 	Change    int    `json:"change" doc:"points gained or lost by it"`
 	Points    int    `json:"points" doc:"points after it"`
@@ -58,10 +59,10 @@ func (v *Views) Timeline(id string, from int64, limit int) (Timeline, bool) {
 		items, next = items[:limit], &n
 	}
 	items, wounds := items[:len(items):len(items)], append([]Wound{}, c.wounds...)
-	if !v.table.quiet() {
+	if !v.table.quiet() || v.campaign.Calendar != nil {
 		items = append([]TimelineItem{}, items...)
 		for i := range items {
-			items[i].Marks = v.table.marks(items[i].N)
+			items[i].Marks, items[i].Date = v.table.marks(items[i].N), v.Date(items[i].Clock)
 		}
 		for i := range wounds {
 			wounds[i].Marks = v.table.marks(wounds[i].N)
@@ -114,6 +115,12 @@ func (v *Views) describe(c *character, item *TimelineItem, e events.CharacterEve
 	case *events.TickProcessed:
 		due := e.Due // a copy, or the item would keep the whole event
 		item.Kind, item.Due, item.Rule = v.word(e.Kind), &due, v.word(e.Rule)
+	case *events.TempoWarned:
+		due := e.Due
+		item.Kind, item.Due = v.word(e.Kind), &due
+	case *events.TempoHeld:
+		due := e.Due
+		item.Kind, item.Due = v.word(e.Kind), &due
 	case *events.ConditionGained:
 		item.Condition, item.Rule = v.word(e.Condition), v.word(e.Rule)
 	case *events.ConditionEnded:

@@ -106,7 +106,7 @@ var styles = map[Form]style{
 			return fmt.Sprintf("# %s\n\n%s\n\n", EscapeMarkdown(title), rec.At)
 		},
 		line: func(l Line) string {
-			text := fmt.Sprintf("- `%s` %s (%d)\n", strings.TrimSpace(GameTime(l.Clock)), EscapeMarkdown(l.Text), l.N)
+			text := fmt.Sprintf("- `%s`%s %s (%d)\n", strings.TrimSpace(GameTime(l.Clock)), EscapeMarkdown(dated(l)), EscapeMarkdown(l.Text), l.N)
 			for _, more := range l.More {
 				text += "  - " + EscapeMarkdown(more) + "\n"
 			}
@@ -119,7 +119,7 @@ var styles = map[Form]style{
 			return fmt.Sprintf("<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>%[1]s</title>\n<h1>%[1]s</h1>\n<p><time>%[2]s</time></p>\n<ol>\n", title, rec.At)
 		},
 		line: func(l Line) string {
-			text := fmt.Sprintf("<li value=\"%d\"><code>%s</code> <bdi>%s</bdi>", l.N, strings.TrimSpace(GameTime(l.Clock)), html.EscapeString(l.Text))
+			text := fmt.Sprintf("<li value=\"%d\"><code>%s</code>%s <bdi>%s</bdi>", l.N, strings.TrimSpace(GameTime(l.Clock)), html.EscapeString(dated(l)), html.EscapeString(l.Text))
 			for _, more := range l.More {
 				text += "<br><bdi>" + html.EscapeString(more) + "</bdi>"
 			}
@@ -132,11 +132,19 @@ var styles = map[Form]style{
 // TextLine writes a line for a terminal, with the record and the game time in
 // front.
 func TextLine(l Line) string {
-	text := fmt.Sprintf("  %5d  %s  %s\n", l.N, GameTime(l.Clock), l.Text)
+	text := fmt.Sprintf("  %5d  %s%s  %s\n", l.N, GameTime(l.Clock), dated(l), l.Text)
 	for _, more := range l.More {
 		text += strings.Repeat(" ", 25) + more + "\n"
 	}
 	return text
+}
+
+// dated is the date of a line for behind its game time, if there is one.
+func dated(l Line) string {
+	if l.Date == "" {
+		return ""
+	}
+	return " (" + Printable(l.Date) + ")"
 }
 
 var markdown = strings.NewReplacer(

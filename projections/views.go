@@ -207,6 +207,12 @@ func (v *Views) apply(rec events.Record, e events.Event) {
 		v.opened(rec, e)
 	case *events.SessionClosed:
 		v.closed(rec, e)
+		v.campaign.Tempo = nil
+	case *events.TempoSet, *events.TempoPaused, *events.TempoResumed:
+		v.tempo(e)
+	case *events.TempoHeld:
+		v.tempo(e)
+		v.happened(rec, e)
 	case *events.SeatTaken:
 		v.open.seat(e)
 	case *events.SeatingSealed:

@@ -192,7 +192,7 @@ func (t *table) closed(e *events.SessionClosed) error {
 
 // advances are the commands that let time pass: their dice come from the lane
 // of the system.
-var advances = []string{"clock.advance", "clock.resume"}
+var advances = []string{"clock.advance", "clock.follow", "clock.resume"}
 
 // next takes the next index of a lane. All dice of a command come from the
 // lane of who commands it, ticks of the clock from that of the system.

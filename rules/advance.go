@@ -39,7 +39,7 @@ func advance(t *Turn, d *ClockAdvance) error {
 	if err != nil {
 		return err
 	}
-	return t.advance(t.c.Clock, to, 0)
+	return t.advance(t.c.Clock, to, 0, nil)
 }
 
 func resume(t *Turn, d *ClockResume) error {
@@ -47,7 +47,7 @@ func resume(t *Turn, d *ClockResume) error {
 	if p == nil || p.Command != d.Command || p.Parts != d.Part {
 		return Reject("nothing_pending", "", "no advance of the clock is waiting for this part")
 	}
-	return t.advance(p.From, p.To, p.Ticks)
+	return t.advance(p.From, p.To, p.Ticks, p.Followed)
 }
 
 // target is the game time an advance goes to.
@@ -133,22 +133,27 @@ func (a *agenda) Pop() any {
 
 // advance lets time pass from where the clock stands to a target, and decides
 // what falls due on the way in the order (due time, character id, ordinal).
-// When the commit is full it stops, and the next part goes on.
-func (t *Turn) advance(from, to int64, ticks int) error {
+// When the commit is full it stops, and the next part goes on. When it is the
+// wall clock that is followed, it stops before a tick that nobody may have seen
+// coming (see holds).
+func (t *Turn) advance(from, to int64, ticks int, followed *events.Followed) error {
 	t.end()
 	due := t.agenda()
 	start := len(t.facts)
 	for len(due) > 0 && due[0].Due <= to {
 		if ticks == MaxTicks {
-			t.Emit(&events.ClockAdvanced{From: from, To: t.c.Clock, Ticks: ticks, Stopped: fmt.Sprintf("after %d ticks", MaxTicks)})
+			t.Emit(&events.ClockAdvanced{From: from, To: t.c.Clock, Ticks: ticks, Stopped: fmt.Sprintf("after %d ticks", MaxTicks), Followed: followed})
 			return nil
 		}
 		if t.full() {
-			return t.cut(start, from, to)
+			return t.cut(start, from, to, followed)
 		}
 		next := due[0]
 		if next.Due < t.c.Clock {
 			panic(fmt.Sprintf("rules: a tick of %s was due at %d, and it is %d", next.character, next.Due, t.c.Clock))
+		}
+		if followed != nil && t.holds(next) {
+			return t.hold(next, from, ticks, followed)
 		}
 		if err := t.tick(next, to); err != nil {
 			return err
@@ -163,7 +168,7 @@ func (t *Turn) advance(from, to int64, ticks int) error {
 		}
 	}
 	t.c.Clock = to
-	t.Emit(&events.ClockAdvanced{From: from, To: to, Ticks: ticks})
+	t.Emit(&events.ClockAdvanced{From: from, To: to, Ticks: ticks, Followed: followed})
 	return nil
 }
 
@@ -228,7 +233,7 @@ func (t *Turn) full() bool {
 
 // cut ends a commit in the middle of an advance. The first one says where the
 // advance goes.
-func (t *Turn) cut(start int, from, to int64) error {
+func (t *Turn) cut(start int, from, to int64, followed *events.Followed) error {
 	if t.cmd.Dice != nil {
 		return Reject("too_long_by_hand", "", "so many ticks fall due that they take more than one commit: advance in shorter steps when dice are typed in").On("dice")
 	}
@@ -236,7 +241,7 @@ func (t *Turn) cut(start int, from, to int64) error {
 		return Reject(noSession, "", "so much falls due that it takes more than one commit: open a session first (session.open, kind downtime)")
 	}
 	if t.c.Pending == nil {
-		begun := events.Fact{Clock: t.facts[start].Clock, Event: &events.ClockAdvancing{From: from, To: to}}
+		begun := events.Fact{Clock: t.facts[start].Clock, Event: &events.ClockAdvancing{From: from, To: to, Followed: followed}}
 		begun.Clock = from
 		t.facts = append(t.facts[:start:start], append([]events.Fact{begun}, t.facts[start:]...)...)
 	}

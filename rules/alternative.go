@@ -177,6 +177,5 @@ func (a *Alternative) Has(character, condition string) bool {
 
 // Alive reports whether a character of the alternative is there and lives.
 func (a *Alternative) Alive(character string) bool {
-	ch, there := a.c.Character(character)
-	return there && a.c.Vitals(ch).Alive
+	return a.c.Alive(character)
 }

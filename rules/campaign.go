@@ -165,6 +165,7 @@ type Pending struct {
 	From, To int64
 	Ticks    int
 	Parts    int // commits so far
+	Followed *events.Followed
 }
 
 // Known is what a campaign remembers of a command: enough to answer a retry.
@@ -189,6 +190,7 @@ type Campaign struct {
 	LastAt  string // wall clock of the last record
 	Session *Session
 	Pending *Pending
+	Tempo   *Tempo // nil: the clock does not follow the one on the wall
 
 	library      Library
 	participants map[string]Participant
@@ -288,7 +290,7 @@ func (c *Campaign) ApplyCommit(recs []events.Record) error {
 		if err != nil {
 			return err
 		}
-		if err := c.applyFrom(rec.Cmd.ID, rec.By, rec.Clock, e); err != nil {
+		if err := c.applyFrom(rec.Cmd.ID, rec.By, rec.At, rec.Clock, e); err != nil {
 			return fmt.Errorf("record %d: %s: %w", rec.N, rec.Type, err)
 		}
 		c.Next, c.LastAt = rec.N+1, rec.At
@@ -303,7 +305,7 @@ func (c *Campaign) ApplyCommit(recs []events.Record) error {
 // ApplyCommit without the way over bytes.
 func (c *Campaign) ApplyFacts(h events.Head, facts []events.Fact) error {
 	for _, f := range facts {
-		if err := c.applyFrom(h.Cmd.ID, h.By, f.Clock, f.Event); err != nil {
+		if err := c.applyFrom(h.Cmd.ID, h.By, h.At, f.Clock, f.Event); err != nil {
 			return fmt.Errorf("record %d: %s: %w", c.Next, f.Event.Type(), err)
 		}
 		c.Next++
@@ -350,13 +352,17 @@ func (c *Campaign) typeName(typ string) string {
 }
 
 // applyFrom is apply for facts that say less than is remembered of them: by
-// which command they came and who gave it.
-func (c *Campaign) applyFrom(command, by string, clock int64, e events.Event) error {
+// which command they came, who gave it, and when.
+func (c *Campaign) applyFrom(command, by, at string, clock int64, e events.Event) error {
 	switch e := e.(type) {
 	case *events.DisputeOpened:
 		c.disputed(Dispute{ID: e.Dispute, Roll: e.Roll, By: by})
 	case *events.CorrectionMade:
 		c.corrected(command, e)
+	case *events.TempoSet, *events.TempoResumed:
+		err := c.apply(clock, e)
+		c.Tempo.At = at
+		return err
 	}
 	return c.apply(clock, e)
 }
@@ -365,6 +371,7 @@ func (c *Campaign) applyFrom(command, by string, clock int64, e events.Event) er
 func (c *Campaign) apply(clock int64, e events.Event) error {
 	c.Clock = max(c.Clock, clock)
 	c.sign(c.Keys.after(e))
+	c.keepTempo(clock, e)
 	switch e := e.(type) {
 	case *events.CampaignCreated:
 		return c.created(e)
@@ -402,7 +409,7 @@ func (c *Campaign) apply(clock int64, e events.Event) error {
 	case *events.CorrectionMade:
 		c.Clock = clock // the one fact by which game time may run back
 	case *events.ClockAdvancing:
-		c.Pending = &Pending{From: e.From, To: e.To}
+		c.Pending = &Pending{From: e.From, To: e.To, Followed: e.Followed}
 	case *events.ClockAdvanced:
 		c.Pending = nil
 	case events.CharacterEvent:

@@ -19,7 +19,7 @@ const correctionType = "correction.make"
 // revocable are the shared commands that can be taken back: those that change
 // characters and the clock alone. Every command of a system can be.
 var revocable = []string{
-	"character.create", "character.amend", "character.retire", "roll", "roll.witness", "clock.advance", correctionType,
+	"character.create", "character.amend", "character.retire", "roll", "roll.witness", "clock.advance", FollowType, correctionType,
 }
 
 // Revocable reports whether commands of a type can be taken back.

@@ -29,6 +29,16 @@ func decide(c *Campaign, cmd Command, chains Chains, from Otherwise) ([]events.F
 	return t.outcome(err, drawn)
 }
 
+// May reports whether somebody may give a command: nil, or what Decide would
+// refuse it for before it looked at the state of the game.
+func (c *Campaign) May(cmd Command) error {
+	_, _, err := c.ready(cmd)
+	if errors.As(err, new(*PendingError)) {
+		return nil
+	}
+	return err
+}
+
 // ready finds a command's type, reads its data and checks that its giver may
 // give it now.
 func (c *Campaign) ready(cmd Command) (CommandSpec, any, error) {

@@ -47,6 +47,11 @@ func shared() []CommandSpec {
 		Spec("roll", "Roll dice", "Throws dice in free notation, such as 3d6kh2+1.", OwnCharacters, roll).InSecret(),
 		Spec("clock.advance", "Advance the clock", "Lets game time pass; what falls due is decided on the way.", GMOnly, advance),
 		Spec(resumeType, "Go on with an advance", "Continues an advance of the clock that takes more than one commit.", Program, resume),
+		Spec("tempo.set", "Tie the clock to the wall clock", "Lets game time follow the clock on the wall for the rest of a play-by-post session: a day in a day, an hour in a day of posts, or any other ratio. Checks fall due by themselves.", GMOnly, setTempo),
+		Spec("tempo.pause", "Let game time stand still", "Until tempo.resume.", GMOnly, pauseTempo),
+		Spec("tempo.resume", "Let game time go on", "From this moment. Where the clock was held before a check that could kill a player character, the check is let happen, and those of this character that follow, until the next wound.", GMOnly, resumeTempo),
+		Spec(FollowType, "Follow the wall clock", "Lets as much game time pass as has passed on the wall; what falls due is decided on the way.", Program, follow),
+		Spec(WarnType, "Announce a lethal check", "Says ahead that a check could kill a character.", Program, warn),
 		Spec(recoverType, "Begin the ledger anew", "After a loss that cannot be healed: what is left goes on as a new log, and the record names what is missing.", Program, recoverLedger),
 		Spec("key.rotate", "Rotate the signing key", "Puts another signing key in the place of the one before, which names it.", Program, rotateKey),
 		Spec(disputeType, "Open a dispute", "Puts a record into question: a roll, a wound, a check that fell due. The evidence is frozen with it, and nobody can erase it.", Table, openDispute),
@@ -68,6 +73,8 @@ type CampaignCreate struct {
 	GM      string                    `json:"gm"`
 	VKey    string                    `json:"vkey"`
 	Policy  *events.Policy            `json:"policy,omitzero"`
+	// Calendar is to look at: nothing is computed by it.
+	Calendar *events.Calendar `json:"calendar,omitzero"`
 }
 
 func createSpec() CommandSpec {
@@ -95,11 +102,44 @@ func createCampaign(t *Turn, d *CampaignCreate) error {
 	if err != nil {
 		return err
 	}
+	if err := checkCalendar(d.Calendar); err != nil {
+		return err
+	}
 	t.Emit(&events.CampaignCreated{
 		Name: d.Name, System: book.Name(), Edition: book.Edition(), Options: options.Values(),
-		Setting: d.Setting, GM: d.GM, VKey: d.VKey, Policy: d.Policy,
+		Setting: d.Setting, GM: d.GM, VKey: d.VKey, Policy: d.Policy, Calendar: d.Calendar,
 	})
 	t.Emit(&events.ParticipantJoined{Handle: d.GM, Role: RoleGM})
+	return nil
+}
+
+// checkCalendar refuses a calendar that cannot be read, or whose names could
+// mislead.
+func checkCalendar(c *events.Calendar) error {
+	if c == nil {
+		return nil
+	}
+	names := map[string]string{}
+	for i, m := range c.Months {
+		names[fmt.Sprintf("months.%d.name", i)] = m.Name
+	}
+	for i, day := range c.Week {
+		names[fmt.Sprintf("week.%d", i)] = day
+	}
+	if c.Name != "" {
+		names["name"] = c.Name
+	}
+	if c.Era != "" {
+		names["era"] = c.Era
+	}
+	for _, field := range sortedKeys(names) {
+		if err := CheckName(names[field]); err != nil {
+			return within("calendar", &Invalid{Field: field, Reason: err.Error()})
+		}
+	}
+	if field, reason := c.Problem(); field != "" {
+		return within("calendar", &Invalid{Field: field, Reason: reason})
+	}
 	return nil
 }
 

@@ -22,6 +22,7 @@ var mayImport = map[string][]string{
 	"events/journal/journaltest":   {"events/journal"},
 	"rules":                        {"events", "events/merkle", "rules/dice"},
 	"rules/dice":                   {},
+	"rules/tempo":                  {"events", "rules"},
 	"rules/rpgamix":                {"events", "rules", "rules/dice"},
 	"rules/perp":                   {"events", "rules", "rules/dice"},
 	"rules/fudge":                  {"events", "rules", "rules/dice"},
@@ -31,15 +32,15 @@ var mayImport = map[string][]string{
 	"projections/internal/example": {"events"},
 	"projections/feed":             {"events", "events/journal", "projections"},
 	"replay":                       {"events", "events/merkle", "rules", "rules/dice", "projections"},
-	"api":                          {"events", "events/journal", "events/merkle", "rules", "rules/dice", "projections", "projections/feed", "replay", "api/ledger", "api/console"},
+	"api":                          {"events", "events/journal", "events/merkle", "rules", "rules/dice", "rules/tempo", "projections", "projections/feed", "replay", "api/ledger", "api/console"},
 	"api/console":                  {},
-	"api/ledger":                   {"events", "events/archive", "events/journal", "events/merkle", "replay", "rules", "rules/dice"},
+	"api/ledger":                   {"events", "events/archive", "events/journal", "events/merkle", "replay", "rules", "rules/dice", "rules/tempo"},
 	"cmd/tallystick":               {"*"},
 }
 
 // Pure folders take everything from their caller. They may not even import
 // what reads a clock, chance, a file or the network.
-var pure = []string{"events", "events/merkle", "rules", "rules/dice", "rules/rpgamix", "rules/perp", "rules/fudge", "rules/systems", "projections", "replay"}
+var pure = []string{"events", "events/merkle", "rules", "rules/dice", "rules/tempo", "rules/rpgamix", "rules/perp", "rules/fudge", "rules/systems", "projections", "replay"}
 
 var impure = []string{
 	"os", "os/exec", "os/signal", "io/ioutil", "net", "net/http", "net/url", "syscall", "runtime", "plugin", "log", "log/slog",
