@@ -32,6 +32,7 @@ type entry struct {
 	seq     uint64 // of the last commit
 	commits []place
 	stale   bool // the journal may hold more than the state: load it anew
+	tempo   following
 }
 
 // place says where a commit lies.

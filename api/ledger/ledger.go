@@ -77,7 +77,10 @@ type Config struct {
 	Recover map[string]int64
 	Log     *slog.Logger
 	Now     func() time.Time // wall clock; nil: time.Now
-	Budget  int              // records in memory; 0: DefaultBudget
+	// Elapsed is how much time has passed since some moment, by a clock that
+	// nobody can move; nil: that of the machine.
+	Elapsed func() time.Duration
+	Budget  int // records in memory; 0: DefaultBudget
 }
 
 // Ledger executes the commands of all campaigns. Its methods may be called by
@@ -86,6 +89,9 @@ type Ledger struct {
 	cfg     Config
 	vault   *vault
 	imports journal.Bucket // checkpoints that came with imported campaigns
+	tempos  journal.Bucket // see ticker
+	begun   time.Time      // when the program was started
+	ranThen time.Duration  // what Elapsed showed at that moment
 
 	mu      sync.Mutex
 	open    map[string]*entry
@@ -99,6 +105,9 @@ type Ledger struct {
 func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Elapsed == nil {
+		cfg.Elapsed = elapsed
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -117,7 +126,11 @@ func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket of imports: %w", err)
 	}
-	return &Ledger{cfg: cfg, vault: vault, imports: imports, open: map[string]*entry{}, red: map[string]error{}}, nil
+	tempos, err := cfg.Journal.Bucket(ctx, TempoBucket)
+	if err != nil {
+		return nil, fmt.Errorf("open the bucket of tempos: %w", err)
+	}
+	return &Ledger{cfg: cfg, vault: vault, imports: imports, tempos: tempos, begun: cfg.Now(), ranThen: cfg.Elapsed(), open: map[string]*entry{}, red: map[string]error{}}, nil
 }
 
 // Answer is what a command came to: its records as they are stored.
@@ -146,22 +159,38 @@ func (l *Ledger) run(ctx context.Context, campaign string, cmd rules.Command, ex
 	if err := checkID(cmd.ID); err != nil {
 		return Answer{}, err
 	}
+	var a Answer
+	err := l.write(ctx, campaign, func(e *entry) error {
+		if err := l.settle(ctx, e, cmd); err != nil {
+			return err
+		}
+		return l.tying(ctx, e, cmd, func() (err error) {
+			a, err = execute(ctx, e, cmd)
+			return err
+		})
+	})
+	return a, err
+}
+
+// write finds a campaign that commands can be given in, and runs f with its
+// entry locked.
+func (l *Ledger) write(ctx context.Context, campaign string, f func(*entry) error) error {
 	if err := l.enter(); err != nil {
-		return Answer{}, err
+		return err
 	}
 	defer l.busy.Done()
 	e, err := l.load(ctx, campaign)
 	if err != nil {
-		return Answer{}, err
+		return err
 	}
 	defer l.release(e)
 	if err := l.writable(e); err != nil {
-		return Answer{}, err
+		return err
 	}
 	if err := l.rotate(e); err != nil {
-		return Answer{}, err
+		return err
 	}
-	return execute(ctx, e, cmd)
+	return f(e)
 }
 
 // Create opens a campaign: the id becomes the campaign's, the command is
@@ -255,7 +284,10 @@ func (l *Ledger) execute(ctx context.Context, e *entry, cmd rules.Command) (Answ
 			answer, err = l.once(e, ready)
 		}
 		if errors.Is(err, journal.ErrConflict) {
-			if err = l.catchUp(e); err == nil {
+			if err = l.catchUp(e); err == nil && cmd.By != rules.SystemPrincipal {
+				err = l.settle(ctx, e, cmd)
+			}
+			if err == nil {
 				continue
 			}
 		}

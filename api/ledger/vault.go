@@ -229,6 +229,8 @@ func (l *Ledger) veil(ctx context.Context, e *entry, cmd rules.Command) (rules.C
 		d.Salt, d.Payload = k.salt, k.payload
 		cmd.Data, err = rules.Canonical(&d)
 		return cmd, err
+	case "tempo.set":
+		return cmd, checkZone(cmd)
 	case "dispute.open":
 		return l.freeze(ctx, e, cmd)
 	case "ruling.make":

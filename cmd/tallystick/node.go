@@ -57,6 +57,8 @@ type node struct {
 	server   *api.Server
 	listener net.Listener
 	stop     context.CancelFunc // ends the views' follower
+	ticking  chan struct{}      // closed when the ticker has ended
+	noTicks  context.CancelFunc // ends it
 }
 
 // startNode opens everything but answers no request yet.
@@ -237,13 +239,26 @@ func (n *node) open(cfg nodeConfig) error {
 		n.listener = tls.NewListener(n.listener, encrypted)
 	}
 	go n.inspect(following, cfg)
+	n.startTicker(following)
 	return nil
+}
+
+// startTicker lets game time follow the wall clock where it is to.
+func (n *node) startTicker(ctx context.Context) {
+	ctx, n.noTicks = context.WithCancel(ctx)
+	n.ticking = make(chan struct{})
+	go func() {
+		defer close(n.ticking)
+		ledger.NewTicker(n.ledger).Run(ctx)
+	}()
 }
 
 // run answers requests until ctx ends, then stops in order: no new request,
 // those under way answered, followers told to come back, the journal closed.
 func (n *node) run(ctx context.Context) error {
 	err := n.server.Serve(ctx, n.listener)
+	n.noTicks()
+	<-n.ticking
 	n.ledger.Close()
 	n.stop()
 	return errors.Join(err, n.heads.Close(), n.archive.Close(), n.journal.Close())
