@@ -13,12 +13,13 @@ import (
 
 // CampaignRequest asks for a new campaign.
 type CampaignRequest struct {
-	Name    string                    `json:"name" minLength:"1" maxLength:"200"`
-	System  string                    `json:"system" doc:"name of a rule system, see GET /v1/systems; its newest edition is taken"`
-	Options map[string]jsontext.Value `json:"options,omitzero" doc:"rulings and choices of the system that are not to stand at their default"`
-	Setting jsontext.Value            `json:"setting,omitzero" doc:"what the campaign defines itself, in the terms of its system"`
-	Policy  *events.Policy            `json:"policy,omitzero" doc:"fixed for ever; left out: the game master's rulings on rolls are shown at once"`
-	GM      string                    `json:"gm,omitzero" maxLength:"32" doc:"handle of the first game master; left out: gm"`
+	Name     string                    `json:"name" minLength:"1" maxLength:"200"`
+	System   string                    `json:"system" doc:"name of a rule system, see GET /v1/systems; its newest edition is taken"`
+	Options  map[string]jsontext.Value `json:"options,omitzero" doc:"rulings and choices of the system that are not to stand at their default"`
+	Setting  jsontext.Value            `json:"setting,omitzero" doc:"what the campaign defines itself, in the terms of its system"`
+	Policy   *events.Policy            `json:"policy,omitzero" doc:"fixed for ever; left out: the game master's rulings on rolls are shown at once"`
+	Calendar *events.Calendar          `json:"calendar,omitzero" doc:"how the days of the world are counted, fixed for ever: dates are shown by it, nothing is computed"`
+	GM       string                    `json:"gm,omitzero" maxLength:"32" doc:"handle of the first game master; left out: gm"`
 }
 
 // NewCampaign is a campaign that was opened, and its game master's token.
@@ -108,7 +109,7 @@ func (s *Server) createCampaign(ctx context.Context, in *createInput) (*createOu
 		return nil, err
 	}
 	a, err := s.cfg.Ledger.Create(ctx, id, rules.CampaignCreate{
-		Name: body.Name, System: body.System, Options: body.Options, Setting: body.Setting, GM: body.GM, Policy: body.Policy,
+		Name: body.Name, System: body.System, Options: body.Options, Setting: body.Setting, GM: body.GM, Policy: body.Policy, Calendar: body.Calendar,
 	})
 	if err != nil {
 		return nil, inside("body", err)

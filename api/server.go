@@ -153,6 +153,7 @@ func (s *Server) routes(schemas *schemas) {
 	s.characterRoutes()
 	s.prognosisRoutes()
 	s.sessionRoutes()
+	s.tempoRoutes()
 	s.disputeRoutes()
 	s.hiddenRoutes()
 	s.proofRoutes()
