@@ -21,6 +21,8 @@ type world struct {
 	pace   tempo.Pace
 	now    time.Time           // passes, and is never moved
 	warned map[int64]time.Time // when warnings were given, by record
+
+	outlook tempo.Outlook
 }
 
 // fires draws a campaign of a few fires, near their end, under a tempo.
@@ -52,7 +54,8 @@ func fires(t *testing.T, rt *rapid.T) (build func() *world) {
 }
 
 func (w *world) plan() tempo.Plan {
-	return tempo.Make(w.State, tempo.Look(w.State), w.pace, tempo.Moment{At: w.now, Passed: w.now.Sub(tempo.Since(w.State))})
+	w.outlook = tempo.Look(w.State, w.outlook)
+	return tempo.Make(w.State, w.outlook, w.pace, tempo.Moment{At: w.now, Passed: w.now.Sub(tempo.Since(w.State))})
 }
 
 // tick does what is to be done now.
@@ -123,6 +126,11 @@ func TestPlanKnowsWhen(t *testing.T) {
 			any.tick()
 		}
 		exact.tick()
+		for _, w := range []*world{exact, any} {
+			if again := tempo.Look(w.State, tempo.Outlook{}); !slices.Equal(again.Dangers, tempo.Look(w.State, w.outlook).Dangers) {
+				rt.Fatalf("looked at anew the dangers are %v", again.Dangers)
+			}
+		}
 		if a, b := exact.happened("tick.processed", "roll.made", "tempo.held"), any.happened("tick.processed", "roll.made", "tempo.held"); !slices.Equal(a, b) {
 			rt.Fatalf("exactly: %d records, at any times: %d", len(a), len(b))
 		}
@@ -186,7 +194,7 @@ func TestDanger(t *testing.T) {
 		w.Must("gm", "session.open", `{"title":"Letters","kind":"play-by-post"}`)
 		w.Must("gm", "character.create", fmt.Sprintf(`{"name":"Fire","kind":"npc","creation":"free","sheet":{"points":%d}}`, points))
 		w.Must("gm", "tempo.set", `{"game":"1s","wall":"1s","warn":"50s"}`)
-		o := tempo.Look(w.State)
+		o := tempo.Look(w.State, tempo.Outlook{})
 		switch {
 		case o.Next == nil || o.Next.At != 10:
 			t.Errorf("%d points: next due %+v", points, o.Next)
