@@ -18,6 +18,7 @@ import (
 	"tallystick/api/ledger"
 	"tallystick/events"
 	"tallystick/events/journal"
+	"tallystick/events/merkle"
 	"tallystick/replay"
 	"tallystick/rules"
 )
@@ -703,4 +704,51 @@ func TestTempoOfAnotherNode(t *testing.T) {
 	if two.clock() != 7 {
 		t.Errorf("the clock stands at %d", two.clock())
 	}
+}
+
+// Where the rules do not let time pass, because a loss fell into the session
+// and its dice have been seen, the tempo says so and everything else goes on.
+func TestStuck(t *testing.T) {
+	w := newWall("2026-11-30T19:00:00Z")
+	p := playByPost(t, journal.NewMemory(1), w, loose, 100_000)
+	p.beats(0, 20*time.Second)
+	signer, err := merkle.NewSigner("test.example", campaign, keys.Signing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := merkle.ParseOrigin(signer.Origin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Number++
+	anew, err := signer.Anew(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := int64(len(p.stored()))
+	lost, err := signer.Sign(size+5, merkle.Hash{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := rules.Canonical(&rules.LedgerRecover{Lost: string(lost), Size: size, VKey: anew.VKey()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.must(rules.SystemPrincipal, "ledger.recover", string(data))
+	p.beats(20*time.Second, 20*time.Second)
+	p.must("anna", "note.add", `{"text":"and now?"}`)
+	f, err := p.Following(t.Context(), campaign)
+	if err != nil || !strings.Contains(f.Stuck, "lost") {
+		t.Errorf("stuck: %q, %v", f.Stuck, err)
+	}
+	p.everyTen(20)
+	p.must("gm", "session.close", `{}`)
+	p.must("gm", "session.open", `{"title":"two","kind":"play-by-post"}`)
+	p.must("gm", "tempo.set", loose)
+	p.beats(10 * time.Second)
+	if f, err = p.Following(t.Context(), campaign); err != nil || f.Stuck != "" {
+		t.Errorf("after a new session: %q, %v", f.Stuck, err)
+	}
+	p.everyTen(30)
+	p.same()
 }
