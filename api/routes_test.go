@@ -64,6 +64,8 @@ func TestAccess(t *testing.T) {
 		"GET /v1/campaigns/{campaign}/disputes/{dispute}":               readers,
 		"GET /v1/campaigns/{campaign}/corrections":                      readers,
 		"GET /v1/campaigns/{campaign}/overrides":                        readers,
+		"GET /v1/campaigns/{campaign}/tempo":                            readers,
+		"GET /v1/campaigns/{campaign}/date":                             readers,
 		"GET /v1/campaigns/{campaign}/checkpoint":                       readers,
 		"GET /v1/campaigns/{campaign}/proofs/inclusion":                 readers,
 		"GET /v1/campaigns/{campaign}/proofs/consistency":               readers,

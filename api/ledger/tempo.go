@@ -78,7 +78,7 @@ func (l *Ledger) follow(ctx context.Context, e *entry) error {
 			return nil
 		}
 		due := e.state.Clock + d.Seconds
-		if next := e.outlook().Next; next != nil && next.At < due {
+		if next := tempo.Next(e.state); next != nil && next.At < due {
 			due = next.At
 		}
 		if err := l.byItself(ctx, e, rules.FollowType, due, d); err != nil {
@@ -135,7 +135,7 @@ func (l *Ledger) unlessStuck(e *entry, err error) error {
 // outlook is what lies ahead of the campaign as it stands.
 func (e *entry) outlook() tempo.Outlook {
 	if e.tempo.looked != e.state.Next {
-		e.tempo.looked, e.tempo.outlook = e.state.Next, tempo.Look(e.state)
+		e.tempo.looked, e.tempo.outlook = e.state.Next, tempo.Look(e.state, e.tempo.outlook)
 	}
 	return e.tempo.outlook
 }

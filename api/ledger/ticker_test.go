@@ -18,6 +18,7 @@ import (
 	"tallystick/api/ledger"
 	"tallystick/events"
 	"tallystick/events/journal"
+	"tallystick/events/merkle"
 	"tallystick/replay"
 	"tallystick/rules"
 )
@@ -296,6 +297,11 @@ func TestTwoTickers(t *testing.T) {
 	if two.clock() != 47 {
 		t.Fatalf("the clock stands at %d", two.clock())
 	}
+	w.pass(2 * time.Second) // the first has not heard of it
+	one.must("anna", "note.add", `{"text":"by this one"}`)
+	if one.clock() != 49 {
+		t.Fatalf("the clock stands at %d", one.clock())
+	}
 	// The first node falls silent.
 	for range 4 {
 		two.beats(5 * time.Second)
@@ -567,4 +573,182 @@ func TestTempoRefused(t *testing.T) {
 	if _, err := p.do(command("gm", "tempo.set", loose)); !errors.As(err, &no) || no.Code != "not_play_by_post" {
 		t.Errorf("at a table: %v", err)
 	}
+}
+
+// dying is a journal under a process that dies when it has stored so many
+// commits more.
+type dying struct {
+	journal.Journal
+	left int
+}
+
+func (d *dying) Append(ctx context.Context, e journal.Entry) (uint64, error) {
+	if d.left == 0 {
+		return 0, errors.New("the process is dead")
+	}
+	d.left--
+	return d.Journal.Append(ctx, e)
+}
+
+// A process that dies in the middle of catching up leaves an advance half done.
+// The next one ends it, and goes on from where the clock on the wall was then.
+func TestDiesCatchingUp(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "journal")
+	j := store(t, dir)
+	w := newWall("2026-11-30T19:00:00Z")
+	p := playByPost(t, j, w, loose, 100_000)
+	p.Close()
+	w.pass(6 * time.Hour) // 2,160 checks: five commits
+	p = node(t, &dying{j, 2}, w)
+	if _, err := p.Tick(t.Context(), campaign); err == nil {
+		t.Fatal("the process did not die")
+	}
+	p.Close()
+	if n := len(p.ticks()); n == 0 || n >= 2_160 {
+		t.Fatalf("%d checks were stored", n)
+	}
+	j.Close()
+	w.pass(100 * time.Second)
+	w.ran = 0
+	j = store(t, dir)
+	defer j.Close()
+	p = node(t, j, w)
+	if _, err := p.Tick(t.Context(), campaign); err != nil {
+		t.Fatal(err)
+	}
+	p.everyTen(6*3600 + 100)
+	p.same()
+}
+
+// So long an outage that one command cannot decide all of it: the next goes on
+// where it was stopped.
+func TestLongOutage(t *testing.T) {
+	w := newWall("2026-11-30T19:00:00Z")
+	p := playByPost(t, journal.NewMemory(1), w, loose, 100_000)
+	outage := int64(10*rules.MaxTicks + 30)
+	if testing.Short() {
+		outage = 86_400
+	}
+	p.pass(time.Duration(outage) * time.Second)
+	if _, err := p.Tick(t.Context(), campaign); err != nil {
+		t.Fatal(err)
+	}
+	p.everyTen(outage)
+	if p.clock() != outage {
+		t.Errorf("the clock stands at %d", p.clock())
+	}
+}
+
+// What time brought by itself can be taken back, too.
+func TestFollowTakenBack(t *testing.T) {
+	w := newWall("2026-11-30T19:00:00Z")
+	p := playByPost(t, journal.NewMemory(1), w, loose, 100_000)
+	p.beats(0, 30*time.Second, 20*time.Second)
+	var first string
+	for _, r := range p.stored() {
+		if r.Cmd.Type == rules.FollowType && first == "" {
+			first = r.Cmd.ID
+		}
+	}
+	p.must("gm", "correction.make", fmt.Sprintf(`{"command":%q,"reason":"the wrong ratio"}`, first))
+	if p.clock() != 20 {
+		t.Fatalf("without the first half minute it is %d", p.clock())
+	}
+	p.pass(5 * time.Second)
+	p.must("anna", "note.add", `{"text":"on"}`)
+	if p.clock() != 25 {
+		t.Errorf("the clock goes on to %d", p.clock())
+	}
+	p.same()
+}
+
+// While the seats of a session are open no check could be decided: no tempo is
+// set.
+func TestTempoNeedsSeats(t *testing.T) {
+	w := newWall("2026-11-30T19:00:00Z")
+	p := playByPost(t, journal.NewMemory(1), w, loose, 100_000)
+	p.must("gm", "session.close", `{}`)
+	p.must("gm", "session.open", `{"title":"two","kind":"play-by-post","devices":true}`)
+	var no *rules.Rejection
+	if _, err := p.do(command("gm", "tempo.set", loose)); !errors.As(err, &no) || no.Code != "seats_open" {
+		t.Errorf("while the seats are open: %v", err)
+	}
+}
+
+// Nothing but the rest of the ledger makes a beat of the ticker dear: one with
+// nothing to do stores nothing.
+func TestIdleBeats(t *testing.T) {
+	w := newWall("2026-11-30T19:00:00Z")
+	p := playByPost(t, journal.NewMemory(1), w, `{"game":"1s","wall":"1d"}`, 100_000)
+	p.beats(0)
+	before := len(p.stored())
+	for range 100 {
+		p.beats(time.Minute)
+	}
+	if after := len(p.stored()); after != before {
+		t.Errorf("%d records were stored with nothing due", after-before)
+	}
+}
+
+// A node that has not heard that the clock follows finds out before it decides
+// a command.
+func TestTempoOfAnotherNode(t *testing.T) {
+	j := journal.NewMemory(1)
+	one := playByPost(t, j, newWall("2026-11-30T19:00:00Z"), loose, 100_000)
+	one.must("gm", "tempo.pause", `{}`)
+	two := one.beside(j)
+	two.clock() // has it in memory
+	one.must("gm", "tempo.resume", `{}`)
+	one.pass(7 * time.Second)
+	two.must("anna", "note.add", `{"text":"now"}`)
+	if two.clock() != 7 {
+		t.Errorf("the clock stands at %d", two.clock())
+	}
+}
+
+// Where the rules do not let time pass, because a loss fell into the session
+// and its dice have been seen, the tempo says so and everything else goes on.
+func TestStuck(t *testing.T) {
+	w := newWall("2026-11-30T19:00:00Z")
+	p := playByPost(t, journal.NewMemory(1), w, loose, 100_000)
+	p.beats(0, 20*time.Second)
+	signer, err := merkle.NewSigner("test.example", campaign, keys.Signing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := merkle.ParseOrigin(signer.Origin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log.Number++
+	anew, err := signer.Anew(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := int64(len(p.stored()))
+	lost, err := signer.Sign(size+5, merkle.Hash{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := rules.Canonical(&rules.LedgerRecover{Lost: string(lost), Size: size, VKey: anew.VKey()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.must(rules.SystemPrincipal, "ledger.recover", string(data))
+	p.beats(20*time.Second, 20*time.Second)
+	p.must("anna", "note.add", `{"text":"and now?"}`)
+	f, err := p.Following(t.Context(), campaign)
+	if err != nil || !strings.Contains(f.Stuck, "lost") {
+		t.Errorf("stuck: %q, %v", f.Stuck, err)
+	}
+	p.everyTen(20)
+	p.must("gm", "session.close", `{}`)
+	p.must("gm", "session.open", `{"title":"two","kind":"play-by-post"}`)
+	p.must("gm", "tempo.set", loose)
+	p.beats(10 * time.Second)
+	if f, err = p.Following(t.Context(), campaign); err != nil || f.Stuck != "" {
+		t.Errorf("after a new session: %q, %v", f.Stuck, err)
+	}
+	p.everyTen(30)
+	p.same()
 }

@@ -24,31 +24,58 @@ type Due struct {
 type Outlook struct {
 	Next    *Due  // the first check that falls due; nil: none
 	Dangers []Due // of those in danger, the first check that could kill them, as far as it was looked for
+
+	looked  map[string]looked // by character, so that who did not change is not looked at again
+	setting any
+}
+
+// looked is what was found of a character.
+type looked struct {
+	at     *rules.Character
+	until  int64
+	due    Due
+	lethal bool
 }
 
 // MaxStates bounds how many ways a character can stand are looked at to find
 // out when it could die first.
 const MaxStates = 2_000
 
+// Next is the first check of a campaign that falls due; nil when there is none.
+func Next(c *rules.Campaign) *Due {
+	var next *Due
+	for _, id := range c.Characters() {
+		ch, _ := c.Character(id)
+		if tick, ok := c.Tick(ch); ok && (next == nil || tick.Due < next.At) {
+			next = &Due{id, tick.Due, tick.Kind}
+		}
+	}
+	return next
+}
+
 // Look finds out what lies ahead of a campaign whose clock follows the one on
-// the wall.
-func Look(c *rules.Campaign) Outlook {
-	var o Outlook
+// the wall. last is what was found out of it before, or the zero Outlook.
+func Look(c *rules.Campaign, last Outlook) Outlook {
+	o := Outlook{Next: Next(c), looked: map[string]looked{}, setting: c.Options.Setting}
+	if c.Tempo == nil || c.Tempo.Warn == 0 {
+		return o
+	}
 	for _, id := range c.Characters() {
 		ch, _ := c.Character(id)
 		tick, ok := c.Tick(ch)
-		if !ok {
-			continue
-		}
-		if o.Next == nil || tick.Due < o.Next.At {
-			o.Next = &Due{id, tick.Due, tick.Kind}
-		}
-		if c.Tempo == nil || c.Tempo.Warn == 0 || !c.Alive(id) {
+		if !ok || !c.Alive(id) {
 			continue
 		}
 		// Behind the next check the campaign is another one, and is looked at anew.
-		if d, lethal := danger(c, ch, tick.Due+ahead(c.Tempo.TempoSet)); lethal {
-			o.Dangers = append(o.Dangers, d)
+		until := tick.Due + ahead(c.Tempo.TempoSet)
+		found, known := last.looked[id]
+		if !known || found.at != ch || found.until != until || last.setting != o.setting {
+			found = looked{at: ch, until: until}
+			found.due, found.lethal = danger(c, ch, until)
+		}
+		o.looked[id] = found
+		if found.lethal {
+			o.Dangers = append(o.Dangers, found.due)
 		}
 	}
 	return o

@@ -11,7 +11,7 @@ import { circle, tell } from './words.js'
 const BACKLOG = 60 // records shown at once when the page opens
 const PAGE = 200
 const SEATS = new Set(['seat.taken', 'seating.closed', 'seat.revealed', 'seating.sealed', 'session.opened', 'session.closed'])
-const TABLE = new Set([...SEATS, 'participant.joined', 'participant.left', 'setting.defined', 'clock.advancing', 'clock.advanced', 'tempo.set'])
+const TABLE = new Set([...SEATS, 'participant.joined', 'participant.left', 'setting.defined', 'clock.advancing', 'clock.advanced', 'tempo.set', 'tempo.paused', 'tempo.resumed', 'tempo.held'])
 const DUTIES = 'seating.closed,seat.revealed,seating.sealed,roll.declared,roll.passed,roll.resolved,roll.voided'
 
 export class Store {

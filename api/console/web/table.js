@@ -134,6 +134,8 @@ function Clock({ store, onDo }) {
   const done = a => { store.news = `It is ${gameTime(store.clock)}`; setAnswer(a) }
   return html`<section class="card clock" aria-labelledby="clock"><h2 id="clock" class="visually-hidden">Game time</h2>
     <p class="now"><span class="visually-hidden">Game time: </span>${gameTime(store.clock)}</p>
+    ${store.campaign.date ? html`<p class="quiet">${store.campaign.date.text}</p>` : null}
+    ${store.campaign.tempo ? html`<p class="quiet" role="status">${{ running: 'It follows the clock on the wall', paused: 'It is paused', held: 'It is held: somebody could die' }[store.campaign.tempo.state]}</p>` : null}
     ${store.campaign.advancing ? html`<p class="quiet" role="status">Time is passing, until ${gameTime(store.campaign.advancing.to)} …</p>` : null}
     ${store.may('clock.advance') ? html`<div class="buttons">${steps.map(([seconds, text]) => html`<${Act} work=${pass(seconds)} onDone=${done} label=${`${text}: let ${duration(seconds)} pass`}>${text}<//>`)}
       <button type="button" onClick=${() => onDo('clock.advance')}>custom</button></div>` : null}
