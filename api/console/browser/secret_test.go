@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -65,6 +66,15 @@ func TestSecretsAreTold(t *testing.T) {
 			p.reload(g, "table")
 		}
 	}
+	// Also of a secret that lies further back than what the feed begins with.
+	for k := range 70 {
+		g.give("note.add", map[string]any{"text": fmt.Sprintf("remark %d", k)})
+	}
+	gm.reload(g, "table")
+	gm.sees("remark 69")
+	js[bool](gm, `(document.querySelector('.log .windowed').scrollTop = 70 * 62, true)`)
+	gm.sees("gm rolls in secret, for you only: Whether the guard sleeps")
+
 	mara.turn(g, "rolls")
 	mara.sees("For you, and not for everybody")
 	mara.tap("What the oracle whispers")
