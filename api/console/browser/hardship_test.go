@@ -322,3 +322,54 @@ window.fetch = (path, ...rest) => /\/characters\?/.test(path) && left-- > 0 ? Pr
 	p.sees("live")
 	p.whole()
 }
+
+// However fast events come, what a page loads for them it loads once a second
+// at most: a long night must not use up what one token may ask.
+func TestLoadsArePaced(t *testing.T) {
+	s := serve(t)
+	g := s.campaign("rpgamix")
+	g.give("session.open", map[string]any{"title": "Night", "kind": "table"})
+	brenna := g.character("Brenna", "")
+	p := open(t)
+	p.enter(g, g.GM)
+	for page, path := range map[string]string{"character/" + brenna: "/timeline", "disputes": "/disputes", "rolls": "/rolls?"} {
+		p.turn(g, page)
+		p.settled()
+		for k := range 25 {
+			g.give("wound.inflict", map[string]any{"character": brenna, "points": 1, "cause": fmt.Sprintf("scratch %d", k)})
+			g.give("heal.grant", map[string]any{"character": brenna, "points": 1, "cause": "a kiss"})
+			g.give("roll", map[string]any{"expression": "1d6"})
+		}
+		loads := js[[]float64](p, `performance.getEntriesByType('resource').filter(e => e.name.includes(`+quoted(path)+`)).map(e => e.startTime)`)
+		if len(loads) == 0 {
+			t.Errorf("%s loaded nothing: this test looks in the wrong place", page)
+		}
+		for k := 2; k < len(loads); k++ { // the first two may be what one came for
+			if pause := loads[k] - loads[k-1]; pause < 900 {
+				t.Errorf("%s: load %d of %d came %.0f ms after the one before", page, k+1, len(loads), pause)
+			}
+		}
+	}
+	p.whole()
+}
+
+// The admin looks on, and makes a new link for a table that is locked out.
+func TestAdminLetsIn(t *testing.T) {
+	s := serve(t)
+	g := s.campaign("rpgamix")
+	p := open(t)
+	p.visit(s.url + "/#token=" + s.admin)
+	p.sees("Start a campaign")
+	p.turn(g, "people")
+	p.tap("New link")
+	p.tap("Yes")
+	p.until("the link", `document.querySelector('dialog .copy input')`)
+	gm := open(t)
+	gm.visit(js[string](p, `document.querySelector('dialog .copy input').value`))
+	gm.join()
+	gm.sees("gm, game master")
+	p.tap("Close")
+	p.sees("admin, looking on")
+	p.whole()
+	gm.whole()
+}

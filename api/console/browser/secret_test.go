@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -89,6 +90,14 @@ func TestSecretsAreTold(t *testing.T) {
 	tom.sees("What was shown is what was sealed in record")
 	tom.sees("as the ledger says")
 	tom.sees("Everything fits")
+	// Also of a secret that lies further back than what the feed begins with.
+	for k := range 70 {
+		g.give("note.add", map[string]any{"text": fmt.Sprintf("remark %d", k)})
+	}
+	gm.reload(g, "table")
+	gm.sees("remark 69")
+	js[bool](gm, `(document.querySelector('.log .windowed').scrollTop = 70 * 62, true)`)
+	gm.sees("gm rolls in secret, for you only: Whether the guard sleeps")
 	for _, p := range []*page{gm, mara, tom} {
 		p.whole()
 	}

@@ -48,7 +48,12 @@ expect(await d.load('alarms', 'count') === 40, 'counted ' + await d.load('alarms
 let refused = ''
 await d.update('alarms', 'count', () => { throw new Error('no') }).catch(e => { refused = e.message })
 expect(refused === 'no', 'what goes wrong is not told: ' + refused)
-expect(await d.load('alarms', 'count') === 40, 'what failed was kept')`) {
+expect(await d.load('alarms', 'count') === 40, 'what failed was kept')
+const c = await import('/console/chains.js'), stale = { ...await c.make('campaign', 'session'), lane: 'mara' }
+for (const i of [1, 2, 3]) {
+  expect((await c.linkFor(stale, i)).i === i, 'link ' + i)
+  await c.spend(stale, i) // in another tab: this one's copy stays as it was
+}`) {
 		t.Error(wrong)
 	}
 }

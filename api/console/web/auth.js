@@ -2,29 +2,32 @@
 // kept here is only whose they are, so that the pages know what to offer. Whoever changes how one signs in changes this
 // file alone.
 import { Problem, request, wake } from './api.js'
-import { drop, loadAll, save } from './device.js'
 
 /** @typedef {{admin: boolean, campaign?: string, handle?: string, role?: string}} Identity */
 
+const KEY = 'tallystick.identities'
 const keyOf = identity => identity.admin ? 'server' : identity.campaign
 
 /** By campaign, or 'server' for the admin. @type {Record<string, Identity>} */
 let known = {}
-const listeners = new Set()
-const tabs = new BroadcastChannel('tallystick.identities')
 
-/** Reads who one is. It is done once before anything is drawn, and whenever another tab signs in or out. */
-export async function recall() {
-  known = Object.fromEntries((await loadAll('identities', '')).map(i => [keyOf(i), i]))
+function recall() {
+  try { return JSON.parse(localStorage.getItem(KEY) ?? '{}') } catch { return known } // some private windows keep nothing
 }
 
-tabs.onmessage = async () => {
-  await recall()
-  for (const f of listeners) f()
+known = recall()
+
+function keep(identities) {
+  known = identities
+  try { localStorage.setItem(KEY, JSON.stringify(identities)) } catch { /* it holds as long as the page does */ }
 }
 
 /** Calls f when another tab has signed in or out. */
-export const whenOthersSign = f => { listeners.add(f); return () => listeners.delete(f) }
+export function whenOthersSign(f) {
+  const changed = e => { if (e.key === KEY || e.key === null) { known = recall(); f() } }
+  addEventListener('storage', changed)
+  return () => removeEventListener('storage', changed)
+}
 
 /** All identities, the admin's first. @returns {Identity[]} */
 export const identities = () => Object.values(known).sort((a, b) => Number(b.admin) - Number(a.admin))
@@ -53,9 +56,7 @@ export async function signIn(given) {
     try {
       const { admin, campaign, handle, role } = await request('POST', '/v1/sign-in', { body: { token } })
       const identity = { admin, campaign, handle, role }
-      known = { ...known, [keyOf(identity)]: identity }
-      await save('identities', keyOf(identity), identity)
-      tabs.postMessage('in')
+      keep({ ...recall(), [keyOf(identity)]: identity })
       return identity
     } catch (error) {
       if (error.status === 401) throw new Error('This link or token is not in force any more. Ask your game master for a new one.')
@@ -69,10 +70,8 @@ export async function signIn(given) {
 /** Ends this browser's sign-in to a campaign, or without one the admin's. The token stays in force. */
 export async function signOut(campaign) {
   await request('DELETE', '/v1/sign-in' + (campaign ? `?campaign=${encodeURIComponent(campaign)}` : ''))
-  const { [campaign ?? 'server']: gone, ...rest } = known
-  known = rest
-  await drop('identities', campaign ?? 'server')
-  tabs.postMessage('out')
+  const { [campaign ?? 'server']: gone, ...rest } = recall()
+  keep(rest)
 }
 
 /** A link that signs a participant in. The token stands behind the #, which no browser sends. */

@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from './html.js'
 import { Problem } from './api.js'
 import { CommandDialog } from './command.js'
-import { Conditions, Health, Trouble, useLoaded, Waiting, Windowed } from './ui.js'
+import { Conditions, Health, Trouble, useLoaded, usePaced, Waiting, Windowed } from './ui.js'
 import { capital, count, duration, gameTime, label, rankStep, signed, until } from './words.js'
 
 export function Character({ store, argument: id }) {
@@ -60,7 +60,7 @@ const WHAT = {
 }
 
 function Story({ store, id }) {
-  const seen = store.characters.get(id)?.as_of
+  const seen = usePaced(store.characters.get(id)?.as_of)
   const { value, problem, again } = useLoaded(() => wholeTimeline(store, id), [id, seen])
   const last = useRef(null)
   if (value) last.current = value
@@ -172,7 +172,7 @@ function shortTime(seconds) {
 // ---------------------------------------------------------------- what time will do
 
 function Outlook({ store, id, alive }) {
-  const seen = store.characters.get(id)?.as_of
+  const seen = usePaced(store.characters.get(id)?.as_of)
   const { value, problem } = useLoaded(() => alive ? store.api.get(`/characters/${id}/prognosis?treat=both`) : Promise.resolve(null), [id, seen, alive])
   if (!alive || (problem instanceof Problem && problem.status === 404)) return null
   if (problem) return html`<section class="card"><h2>What time will do</h2><p class="quiet">${problem.message}</p></section>`

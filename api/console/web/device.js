@@ -1,21 +1,15 @@
-// What this device keeps in IndexedDB: whose cookies it has, its chains of secrets, the newest checkpoint of each campaign,
-// and alarms. Where the browser keeps nothing (some private windows) it is held in memory, and the page says so.
+// What this device keeps in IndexedDB: its chains of secrets, the newest checkpoint of each campaign, and alarms. Where the browser keeps nothing (some private windows) it is held in memory, and the page says so.
 
-const memory = { chains: new Map(), checkpoints: new Map(), alarms: new Map(), identities: new Map() }
+const memory = { chains: new Map(), checkpoints: new Map(), alarms: new Map() }
 /** Whether what is kept survives the page. */
 export let lasting = true
 
 const opened = new Promise(resolve => {
   const inMemory = () => { lasting = false; resolve(null) }
   try {
-    const ask = indexedDB.open('tallystick', 2)
-    ask.onupgradeneeded = () => {
-      for (const name of Object.keys(memory)) if (!ask.result.objectStoreNames.contains(name)) ask.result.createObjectStore(name)
-    }
-    ask.onsuccess = () => {
-      ask.result.onversionchange = () => ask.result.close() // a newer page in another tab needs a newer one
-      resolve(ask.result)
-    }
+    const ask = indexedDB.open('tallystick', 1)
+    ask.onupgradeneeded = () => { for (const name of Object.keys(memory)) ask.result.createObjectStore(name) }
+    ask.onsuccess = () => resolve(ask.result)
     ask.onerror = inMemory
   } catch {
     inMemory()
@@ -32,7 +26,7 @@ async function act(store, mode, f) {
   })
 }
 
-/** @typedef {'chains'|'checkpoints'|'alarms'|'identities'} Kind */
+/** @typedef {'chains'|'checkpoints'|'alarms'} Kind */
 
 /** @param {Kind} store */
 export async function load(store, key) {

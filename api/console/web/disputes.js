@@ -2,7 +2,7 @@
 import { html, useState } from './html.js'
 import { everyPage } from './api.js'
 import { CommandDialog } from './command.js'
-import { Trouble, useLoaded, Waiting } from './ui.js'
+import { Trouble, useLoaded, usePaced, Waiting } from './ui.js'
 import { count, wallDate } from './words.js'
 
 /** What a record says, loaded when it is not at hand. */
@@ -15,7 +15,7 @@ const RULINGS = { upheld: 'upheld: it stands', overturned: 'overturned', void: '
 
 export function Disputes({ store }) {
   const has = Boolean(store.command('dispute.open'))
-  const { value, problem, again } = useLoaded(async () => has ? { disputes: await everyPage(store.api.get, '/disputes'), corrections: await everyPage(store.api.get, '/corrections') } : null, [store.id, store.next])
+  const { value, problem, again } = useLoaded(async () => has ? { disputes: await everyPage(store.api.get, '/disputes'), corrections: await everyPage(store.api.get, '/corrections') } : null, [store.id, usePaced(store.next)])
   const [doing, setDoing] = useState(null)
   const [last, setLast] = useState(null)
   if (value && value !== last) setLast(value)

@@ -1,6 +1,6 @@
 // The shell: which page is shown, who one is, and what must not be overlooked.
 import { Component, html, render, useEffect, useRef, useState } from './html.js'
-import { inCampaign, recall, signIn, signOut, tokenIn, whenOthersSign } from './auth.js'
+import { inCampaign, signIn, signOut, tokenIn, whenOthersSign } from './auth.js'
 import { closeForeign, closeStores, storeOf, useStore } from './store.js'
 import { forgetSeen } from './proof.js'
 import { Announce, Trouble, Waiting } from './ui.js'
@@ -176,7 +176,5 @@ function Alarm({ store }) {
 
 
 const root = document.getElementById('app')
-recall().then(() => {
-  root.replaceChildren()
-  render(html`<${App} />`, root)
-})
+root.replaceChildren()
+render(html`<${App} />`, root)

@@ -5,7 +5,7 @@ import { CommandDialog, Deeds, Dice, Sealed } from './command.js'
 import { checkRoll } from './dicecheck.js'
 import { keptCheckpoint } from './proof.js'
 import { native } from './subtle.js'
-import { Act, Trouble, useLoaded, Waiting, Windowed } from './ui.js'
+import { Act, Trouble, useLoaded, usePaced, Waiting, Windowed } from './ui.js'
 import { capital, count, gameTime, label, ownDraws, reckoning, rollSentence, signed, wallDate, wallTime } from './words.js'
 
 export function Rolls({ store }) {
@@ -23,7 +23,7 @@ export function Rolls({ store }) {
 
 /** What is sealed and one may see all the same, as long as it is not opened. */
 function Secrets({ store }) {
-  const { value } = useLoaded(() => everyPage(store.api.get, '/secrets'), [store.id, store.secrets.size, store.rolled])
+  const { value } = useLoaded(() => everyPage(store.api.get, '/secrets'), [store.id, usePaced(store.secrets.size + store.rolled)])
   const mine = value?.filter(s => s.kind === 'roll' && s.content) ?? []
   if (!mine.length) return null
   return html`<section class="card" aria-labelledby="secrets"><h2 id="secrets">For you, and not for everybody</h2>
@@ -37,7 +37,7 @@ function RollList({ store, session }) {
     const from = (list.current.at(-1)?.n ?? -1) + 1
     const fresh = await everyPage(store.api.get, `/rolls?session=${session}`, 1000, from)
     return list.current = [...list.current, ...fresh.filter(r => r.n >= from)]
-  }, [session, store.rolled])
+  }, [session, usePaced(store.rolled)])
   const rolls = value ?? list.current
   if (problem && !rolls.length) return html`<${Trouble} problem=${problem} onRetry=${again} />`
   if (!value && !rolls.length) return html`<${Waiting} what="the rolls" />`

@@ -173,6 +173,20 @@ export function useLoaded(f, deps) {
   return { ...state, again: () => setTries(n => n + 1) }
 }
 
+const PACE = 1000 // ms between two loads of what changes all the time
+
+/** A value that follows another one, but not faster than somebody reads: what is loaded for it is loaded once a second at most. */
+export function usePaced(value) {
+  const [shown, show] = useState(value)
+  const last = useRef(performance.now())
+  useEffect(() => {
+    if (value === shown) return
+    const timer = setTimeout(() => { last.current = performance.now(); show(value) }, Math.max(0, last.current + PACE - performance.now()))
+    return () => clearTimeout(timer)
+  }, [value, shown])
+  return shown
+}
+
 /** What to show while something is loaded. */
 export const Waiting = ({ what }) => html`<p class="quiet" role="status">Loading ${what} …</p>`
 
