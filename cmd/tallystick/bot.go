@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -26,16 +31,83 @@ type bot struct {
 	Campaigns []string `json:"campaigns"`
 }
 
+// botsAtStart are the bots of a server that has a port for them.
+func botsAtStart(cfg nodeConfig) ([]journal.Bot, error) {
+	switch {
+	case cfg.NATSListen == "":
+		return nil, nil
+	case cfg.NATS != "":
+		return nil, &codeError{exitUnusable, errors.New("nats-listen opens a port of the embedded server: with --nats, let bots in at that server")}
+	}
+	return readBots(cfg.Dir)
+}
+
 func readBots(dir string) ([]journal.Bot, error) {
 	bots, err := loadBots(dir)
-	if err != nil {
-		return nil, err
-	}
+	return forJournal(bots), err
+}
+
+func forJournal(bots []bot) []journal.Bot {
 	out := make([]journal.Bot, len(bots))
 	for i, b := range bots {
 		out[i] = journal.Bot{Name: b.Name, Key: b.Key, Campaigns: b.Campaigns}
 	}
-	return out, nil
+	return out
+}
+
+// botsEvery is how often a server looks whether the list of its bots has
+// changed: one that was removed is cut off as soon as that.
+const botsEvery = 250 * time.Millisecond
+
+// doorkeeper lets in by NATS whom the list of a data folder names.
+type doorkeeper struct {
+	dir  string
+	door journal.Door
+	log  *slog.Logger
+
+	problem atomic.Pointer[error] // why the list as it is now is not followed
+}
+
+// watch follows the list until ctx ends. A list that cannot be used changes
+// nothing: the one before stays in force, and the log and /readyz say so.
+func (d *doorkeeper) watch(ctx context.Context, known []journal.Bot) {
+	tick := time.NewTicker(botsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now, err := readBots(d.dir)
+		if err == nil && !reflect.DeepEqual(now, known) {
+			if err = d.door.LetIn(now); err == nil {
+				known = now
+				d.log.Info("the list of bots has changed", "bots", len(now))
+			}
+		}
+		d.report(err)
+	}
+}
+
+func (d *doorkeeper) report(err error) {
+	before := d.problem.Load()
+	if err == nil {
+		d.problem.Store(nil)
+		return
+	}
+	if before == nil || (*before).Error() != err.Error() {
+		d.log.Error("the list of bots cannot be used; the one before stays in force", "error", err)
+	}
+	d.problem.Store(&err)
+}
+
+// problems is what /readyz says of the list.
+func (d *doorkeeper) problems() []string {
+	if err := d.problem.Load(); err != nil {
+		return []string{"the list of bots cannot be used, the one before stays in force: " + (*err).Error()}
+	}
+	return nil
 }
 
 func loadBots(dir string) (bots []bot, err error) {
@@ -53,6 +125,9 @@ func loadBots(dir string) (bots []bot, err error) {
 }
 
 func saveBots(dir string, bots []bot) error {
+	if err := journal.CheckBots(forJournal(bots)); err != nil {
+		return &codeError{exitUnusable, err}
+	}
 	text, err := json.Marshal(bots, jsontext.Multiline(true))
 	if err != nil {
 		return err
@@ -71,7 +146,8 @@ func botCommand() *cobra.Command {
 		Short: "Say which bots hear which feeds by NATS",
 		Long: `A bot comes in at --nats-listen with a key of its own and hears the feeds of the
 campaigns it was given: feed.<campaign>.<event type>. It can do nothing else. What
-is secret is in no feed. The server reads the list when it starts.`,
+is secret is in no feed. A server that runs follows the list: within a second a bot
+that was added is let in, and one that was removed is cut off.`,
 	}
 	cmd.PersistentFlags().StringVar(&dir, "data", "data", "folder of the server")
 	cmd.AddCommand(botAdd(&dir), botRemove(&dir), botList(&dir))
@@ -101,7 +177,7 @@ func botAdd(dir *string) *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s\n", seed)
-			fmt.Fprintf(cmd.ErrOrStderr(), "the line above is the bot's secret (NKey seed); start the server again to let it in\n")
+			fmt.Fprintf(cmd.ErrOrStderr(), "the line above is the bot's secret (NKey seed); a server with --nats-listen lets it in within a second\n")
 			return nil
 		},
 	}
@@ -111,7 +187,7 @@ func botAdd(dir *string) *cobra.Command {
 
 func botRemove(dir *string) *cobra.Command {
 	return &cobra.Command{
-		Use: "remove NAME", Short: "Let a bot in no more", Args: cobra.ExactArgs(1),
+		Use: "remove NAME", Short: "Cut a bot off, and let it in no more", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			bots, err := loadBots(*dir)
 			if err != nil {
@@ -121,7 +197,6 @@ func botRemove(dir *string) *cobra.Command {
 			if len(rest) == len(bots) {
 				return &codeError{exitUnusable, fmt.Errorf("there is no bot %q", args[0])}
 			}
-			fmt.Fprintln(cmd.ErrOrStderr(), "start the server again to shut it out")
 			return saveBots(*dir, rest)
 		},
 	}

@@ -52,6 +52,7 @@ type node struct {
 	archive  *archive.Archive
 	heads    *archive.Heads
 	found    archive.Report           // by the archive, at the start
+	keeper   *doorkeeper              // of the port for bots; nil: there is none
 	damaged  atomic.Pointer[[]string] // what is wrong with the checkpoints' file, once it is read
 	ledger   *ledger.Ledger
 	server   *api.Server
@@ -68,18 +69,22 @@ func startNode(ctx context.Context, cfg nodeConfig) (*node, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, errors.Join(fmt.Errorf("data folder: %w", err), listener.Close())
 	}
-	store, err := openJournal(ctx, cfg)
+	bots, err := botsAtStart(cfg)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	store, err := openJournal(ctx, cfg, bots)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	n := &node{journal: store, listener: listener, Address: "http://" + listener.Addr().String()}
-	if err := n.open(cfg); err != nil {
+	if err := n.open(cfg, bots); err != nil {
 		return nil, errors.Join(err, store.Close(), listener.Close())
 	}
 	return n, nil
 }
 
-func openJournal(ctx context.Context, cfg nodeConfig) (journal.Journal, error) {
+func openJournal(ctx context.Context, cfg nodeConfig, bots []journal.Bot) (journal.Journal, error) {
 	options := journal.Options{Partitions: cfg.Partitions, Replicas: cfg.Replicas, Logger: cfg.Log}
 	if cfg.NATS != "" {
 		options.URL, options.CredsFile = cfg.NATS, cfg.Creds
@@ -92,10 +97,8 @@ func openJournal(ctx context.Context, cfg nodeConfig) (journal.Journal, error) {
 	if cfg.NATSListen == "" {
 		return journal.Embedded(ctx, options)
 	}
+	options.Bots = bots
 	var err error
-	if options.Bots, err = readBots(cfg.Dir); err != nil {
-		return nil, err
-	}
 	if options.FeedTLS, err = certificate(cfg); err != nil {
 		return nil, err
 	}
@@ -137,6 +140,9 @@ func (n *node) problems() []string {
 	}
 	if damaged := n.damaged.Load(); damaged != nil {
 		lines = append(lines, *damaged...)
+	}
+	if n.keeper != nil {
+		lines = append(lines, n.keeper.problems()...)
 	}
 	return lines
 }
@@ -189,7 +195,7 @@ func certificate(cfg nodeConfig) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
 }
 
-func (n *node) open(cfg nodeConfig) error {
+func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 	keys, err := ledger.LoadKeys(cfg.Dir, isNew(n.journal))
 	if err != nil {
 		return err
@@ -214,9 +220,14 @@ func (n *node) open(cfg nodeConfig) error {
 	if err != nil {
 		return err
 	}
+	committed := hub.Notify
+	if cfg.heardByNATS() {
+		announce := announcer(n.journal, cfg.Log)
+		committed = func(c journal.Commit) { hub.Notify(c); announce(c) }
+	}
 	n.ledger, err = ledger.New(following, ledger.Config{
 		Journal: n.journal, Library: library(), Keys: keys, Server: cfg.Server,
-		Committed: hub.Notify, Archive: n.archive, Heads: n.heads, Recover: left, Log: cfg.Log,
+		Committed: committed, Archive: n.archive, Heads: n.heads, Recover: left, Log: cfg.Log,
 	})
 	if err != nil {
 		return err
@@ -237,6 +248,10 @@ func (n *node) open(cfg nodeConfig) error {
 		n.listener = tls.NewListener(n.listener, encrypted)
 	}
 	go n.inspect(following, cfg)
+	if door, ok := n.journal.(journal.Door); ok && cfg.NATSListen != "" {
+		n.keeper = &doorkeeper{dir: cfg.Dir, door: door, log: cfg.Log}
+		go n.keeper.watch(following, bots)
+	}
 	return nil
 }
 

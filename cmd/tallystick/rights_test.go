@@ -12,7 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"log/slog"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -157,14 +157,16 @@ func certificateFiles(t *testing.T, dir string) (cert, key string, roots *x509.C
 	return cert, key, roots
 }
 
-// A bot is given a key for some feeds; the server knows it after a start, and
-// no longer once it was removed.
+// A bot is given a key for some feeds while the server runs, which lets it in by
+// itself; once it is removed it is cut off, and not let in again. A list that
+// somebody spoiled changes nothing, and the server says so.
 func TestBotCommand(t *testing.T) {
-	dir := t.TempDir()
+	dir, address := t.TempDir(), freeAddress(t)
+	p := serve(t, dir, "--nats-listen", address)
+	campaign := p.newCampaign("rpgamix")
 	bot := func(args ...string) (string, string, int) {
 		return told(t, append([]string{"bot", "--data", dir}, args...)...)
 	}
-	campaign := "0192f1c0-7d6a-7c3e-9b1a-3f2f4a5b6c7d"
 	out, errs, code := bot("add", "crier", "--campaign", campaign)
 	if code != 0 {
 		t.Fatalf("add: %d %s", code, errs)
@@ -180,48 +182,104 @@ func TestBotCommand(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(dir, botsFile)); err != nil || bytes.Contains(text, []byte(strings.TrimSpace(out))) {
 		t.Errorf("the file holds the secret, or %v", err)
 	}
-	if _, _, code := bot("add", "crier", "--campaign", campaign); code != exitUnusable {
-		t.Errorf("a second one of the name: %d", code)
+	for name, args := range map[string][]string{
+		"a second one of the name": {"add", "crier", "--campaign", campaign}, "one without a campaign": {"add", "deaf"}, "one for all campaigns": {"add", "spy", "--campaign", "*"},
+	} {
+		if _, _, code := bot(args...); code != exitUnusable {
+			t.Errorf("%s: %d", name, code)
+		}
 	}
-	if _, _, code := bot("add", "deaf"); code != exitUnusable {
-		t.Errorf("one without a campaign: %d", code)
-	}
-	if out, _, code := bot("list"); code != 0 || !strings.Contains(out, "crier") || !strings.Contains(out, public) {
+	if out, _, code := bot("list"); code != 0 || !strings.Contains(out, "crier") || !strings.Contains(out, public) || strings.Contains(out, "spy") {
 		t.Errorf("list: %d %s", code, out)
 	}
+	gone := make(chan struct{})
+	comesIn := func() (*nats.Conn, error) {
+		return nats.Connect(address, nats.Nkey(public, pair.Sign), nats.NoReconnect(), nats.ClosedHandler(func(*nats.Conn) { close(gone) }))
+	}
+	conn, err := comesIn()
+	for ; errors.Is(err, nats.ErrAuthorization); conn, err = comesIn() { // until the server has read the list
+		time.Sleep(botsEvery / 5)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	heard, err := conn.SubscribeSync("feed." + campaign + ".note.added")
+	if err != nil || conn.Flush() != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.command(t.Context(), campaign, "note.add", map[string]any{"text": "hear, hear"}); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := heard.NextMsg(10 * time.Second); err != nil || !strings.Contains(string(m.Data), "hear, hear") {
+		t.Errorf("it heard %v, %v", m, err)
+	}
+
+	good, err := os.ReadFile(filepath.Join(dir, botsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(text []byte) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, botsFile), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	complains := func() bool {
+		t.Helper()
+		res, err := http.Get(p.base + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Contains(text, []byte("the list of bots"))
+	}
+	write([]byte("[{"))
+	for !complains() {
+		time.Sleep(botsEvery / 5)
+	}
+	if !conn.IsConnected() {
+		t.Error("a list that cannot be read cut the bot off")
+	}
+	write(good)
+	for complains() {
+		time.Sleep(botsEvery / 5)
+	}
+
+	if _, errs, code := bot("remove", "crier"); code != 0 {
+		t.Errorf("remove: %d %s", code, errs)
+	}
+	select {
+	case <-gone:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it is not cut off")
+	}
+	if _, err := comesIn(); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("it is let in after it was removed: %v", err)
+	}
+	if _, errs, code := told(t, "serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--nats-listen", freeAddress(t), "--nats", "nats://127.0.0.1:1"); code != exitUnusable || !strings.Contains(errs, "nats-listen") {
+		t.Errorf("a port of a server that is not ours: %d %s", code, errs)
+	}
+	cfg := nodeConfig{Dir: t.TempDir(), NATSListen: "0.0.0.0:4222", Partitions: 1}
+	if store, err := openJournal(t.Context(), cfg, nil); !errors.Is(err, journal.ErrInvalid) {
+		store.Close()
+		t.Errorf("a port for everybody without a certificate: %v", err)
+	}
+}
+
+// freeAddress is one of this machine at which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	l.Close()
-	comesIn := func() error {
-		cfg := nodeConfig{Dir: dir, Listen: "127.0.0.1:0", NATSListen: address, Partitions: 1, Server: "test", Log: slog.New(slog.DiscardHandler)}
-		store, err := openJournal(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer store.Close()
-		conn, err := nats.Connect(address, nats.Nkey(public, pair.Sign))
-		if err == nil {
-			conn.Close()
-		}
-		return err
-	}
-	if err := comesIn(); err != nil {
-		t.Errorf("it is not let in: %v", err)
-	}
-	if _, errs, code := bot("remove", "crier"); code != 0 {
-		t.Errorf("remove: %d %s", code, errs)
-	}
-	if err := comesIn(); !errors.Is(err, nats.ErrAuthorization) {
-		t.Errorf("it is let in after it was removed: %v", err)
-	}
-	cfg := nodeConfig{Dir: t.TempDir(), NATSListen: "0.0.0.0:4222", Partitions: 1}
-	if store, err := openJournal(t.Context(), cfg); !errors.Is(err, journal.ErrInvalid) {
-		store.Close()
-		t.Errorf("a port for everybody without a certificate: %v", err)
-	}
+	defer l.Close()
+	return l.Addr().String()
 }
 
 // S13: what people wrote, or a forged export says, never steers a terminal: no

@@ -76,7 +76,7 @@ func existing(ctx context.Context, cfg nodeConfig) (journal.Journal, error) {
 			return nil, fmt.Errorf("there is no ledger in %s", cfg.Dir)
 		}
 	}
-	return openJournal(ctx, cfg)
+	return openJournal(ctx, cfg, nil)
 }
 
 func finishRotation(ctx context.Context, out io.Writer, cfg nodeConfig) (err error) {

@@ -111,6 +111,125 @@ func testBots(t *testing.T, encrypted *tls.Config, roots *x509.CertPool) {
 	}
 }
 
+// While the server runs, a bot comes and goes, and is given other feeds: who is
+// struck off the list is cut off at once and not let in again; who is not is
+// left alone, the program too. A list with a bad entry changes nothing.
+func TestBotsComeAndGo(t *testing.T) {
+	address, mine, other := freePort(t), uuid.NewString(), uuid.NewString()
+	j, close := openEmbedded(t, Options{Dir: t.TempDir(), FeedListen: address})
+	defer close()
+	letIn := func(bots ...Bot) {
+		t.Helper()
+		if err := j.LetIn(bots); err != nil {
+			t.Fatal(err)
+		}
+	}
+	crier, deaf := newBotKey(t, address), newBotKey(t, address)
+	if _, err := crier.connect(); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("before it is on the list: %v", err)
+	}
+	letIn(Bot{"crier", crier.public, []string{mine}}, Bot{"deaf", deaf.public, []string{mine}})
+	first, left := crier.hears(t, mine), deaf.hears(t, mine)
+	publish := func(campaign string) {
+		t.Helper()
+		if err := j.Publish(soon(t), "feed."+campaign+".roll.made", []byte(campaign)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(mine)
+	for _, l := range []*botConn{first, left} {
+		if m, err := l.sub.NextMsg(5 * time.Second); err != nil || string(m.Data) != mine {
+			t.Errorf("heard %v, %v", m, err)
+		}
+	}
+
+	letIn(Bot{"crier", crier.public, []string{other}}, Bot{"deaf", deaf.public, []string{mine}})
+	first.ends(t)
+	second := crier.hears(t, other)
+	publish(other)
+	if m, err := second.sub.NextMsg(5 * time.Second); err != nil || string(m.Data) != other {
+		t.Errorf("heard %v, %v", m, err)
+	}
+
+	if err := j.LetIn([]Bot{{"deaf", deaf.public, []string{"*"}}}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a bad list: %v", err)
+	}
+	letIn(Bot{"deaf", deaf.public, []string{mine}})
+	second.ends(t)
+	if _, err := crier.connect(); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("after it was struck off the list: %v", err)
+	}
+	publish(mine)
+	if m, err := left.sub.NextMsg(5 * time.Second); err != nil || string(m.Data) != mine {
+		t.Errorf("who stayed heard %v, %v", m, err)
+	}
+	if campaign := fill(t, j, 1, 10); len(readAll(t, j, campaign)) != 1 {
+		t.Error("the program itself was cut off")
+	}
+
+	shut, close := openEmbedded(t, Options{Dir: t.TempDir()})
+	defer close()
+	if err := shut.LetIn(nil); !errors.Is(err, ErrInvalid) {
+		t.Errorf("where no port is open: %v", err)
+	}
+}
+
+// botKey is a bot with its key; botConn is its connection.
+type botKey struct {
+	address, public string
+	pair            nkeys.KeyPair
+}
+
+type botConn struct {
+	sub  *nats.Subscription
+	gone chan struct{}
+}
+
+func newBotKey(t *testing.T, address string) *botKey {
+	t.Helper()
+	seed, public, err := NewBotKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := nkeys.FromSeed(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &botKey{address, public, pair}
+}
+
+func (l *botKey) connect(options ...nats.Option) (*nats.Conn, error) {
+	return nats.Connect(l.address, append(options, nats.Nkey(l.public, l.pair.Sign), nats.NoReconnect())...)
+}
+
+func (l *botKey) hears(t *testing.T, campaign string) *botConn {
+	t.Helper()
+	gone := make(chan struct{})
+	conn, err := l.connect(nats.ClosedHandler(func(*nats.Conn) { close(gone) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	sub, err := conn.SubscribeSync("feed." + campaign + ".>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return &botConn{sub, gone}
+}
+
+// ends fails unless the server ends the connection.
+func (l *botConn) ends(t *testing.T) {
+	t.Helper()
+	select {
+	case <-l.gone:
+	case <-time.After(5 * time.Second):
+		t.Fatal("the connection stays open")
+	}
+}
+
 // What a bot is given is checked before a port is opened: an empty list would
 // mean everything to the server.
 func TestBadBots(t *testing.T) {

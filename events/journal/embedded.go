@@ -33,11 +33,12 @@ type Options struct {
 	// FeedListen is an address, host:port, at which ordinary NATS clients may
 	// subscribe to feeds and do nothing else. They are in an account of their own,
 	// apart from the ledger: the key in the file feed.nk of Dir, made when there
-	// is none, hears feed.>; those of Bots hear what they were given. Without
-	// FeedTLS it must be a loopback address. Empty: no port is opened.
+	// is none, hears feed.>; those of Bots hear what they were given, until LetIn
+	// of the Door says otherwise. Without FeedTLS it must be a loopback address.
+	// Empty: no port is opened.
 	FeedListen string
 	FeedTLS    *tls.Config // for FeedListen; nil: not encrypted
-	Bots       []Bot
+	Bots       []Bot       // at the start
 
 	// Connect.
 	URL       string // nats://host:port, several with commas
@@ -79,6 +80,7 @@ func (o Options) withDefaults() Options {
 // embedded is a NATS server inside this process and the lock of its folder.
 type embedded struct {
 	server *server.Server
+	gate   gate
 	lock   *os.File
 }
 
@@ -141,6 +143,9 @@ func (e *embedded) open(ctx context.Context, o Options) (*jetStream, error) {
 		w.saw(before[p])
 	}
 	j.writeError = e.writeError
+	if o.FeedListen != "" {
+		j.door = e
+	}
 	j.release = func() error { return errors.Join(remember(folder, j.highest()), e.close()) }
 	return j, nil
 }
@@ -178,19 +183,30 @@ func (e *embedded) start(ctx context.Context, o Options, admin, program key) err
 		StoreDir:          filepath.Join(o.Dir, storeName),
 		SyncAlways:        !o.Unsafe,
 		JetStreamMaxStore: noStoreLimit,
-		Nkeys: []*server.NkeyUser{
-			{Nkey: admin.public},
-			{Nkey: program.public, Permissions: programRights()},
-		},
+
+		CustomClientAuthentication: &e.gate,
+		AlwaysEnableNonce:          true, // for the gate: keys sign it
+		// A bot that does not keep up loses what it was told; the ledger does not
+		// wait for it.
+		NoFastProducerStall: true,
+	}
+	e.gate.own = map[string]*server.User{
+		admin.public:   {Username: admin.public},
+		program.public: {Username: program.public, Permissions: programRights()},
 	}
 	if o.FeedListen != "" {
-		if err := listenForFeed(options, o); err != nil {
+		if err := e.listenForFeed(options, o); err != nil {
 			return err
 		}
 	}
 	s, err := server.NewServer(options)
 	if err != nil {
 		return fmt.Errorf("journal: embedded server: %w", err)
+	}
+	if o.FeedListen != "" {
+		if e.gate.bots, err = s.LookupAccount(botAccount); err != nil { // the server made its own of it
+			return fmt.Errorf("journal: embedded server: %w", err)
+		}
 	}
 	if err := os.MkdirAll(filepath.Join(o.Dir, storeName), 0o700); err != nil {
 		return fmt.Errorf("journal: data folder: %w", err)
@@ -295,8 +311,9 @@ const storeName = "store"
 // feedKeyName is the file in a data folder with the seed of the feed's key.
 const feedKeyName = "feed.nk"
 
-// listenForFeed opens the port of FeedListen to holders of the feed's key.
-func listenForFeed(options *server.Options, o Options) error {
+// listenForFeed opens the port of FeedListen to holders of the feed's key and to
+// the bots.
+func (e *embedded) listenForFeed(options *server.Options, o Options) error {
 	host, port, err := net.SplitHostPort(o.FeedListen)
 	if err != nil {
 		return fmt.Errorf("%w: FeedListen %q: %w", ErrInvalid, o.FeedListen, err)
@@ -308,8 +325,10 @@ func listenForFeed(options *server.Options, o Options) error {
 	if ip := net.ParseIP(host); o.FeedTLS == nil && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return fmt.Errorf("%w: FeedListen %q is not a loopback address, and there is no certificate", ErrInvalid, o.FeedListen)
 	}
-	feed, err := feedKey(filepath.Join(o.Dir, feedKeyName))
-	if err != nil {
+	if e.gate.feed, err = feedKey(filepath.Join(o.Dir, feedKeyName)); err != nil {
+		return err
+	}
+	if e.gate.hears, err = listeners(e.gate.feed.public, o.Bots); err != nil {
 		return err
 	}
 	// Whoever comes by the port is in an account without JetStream, to which the
@@ -322,19 +341,6 @@ func listenForFeed(options *server.Options, o Options) error {
 		return fmt.Errorf("journal: import the feeds: %w", err)
 	}
 	options.Accounts = []*server.Account{ledger, bots}
-	for _, user := range options.Nkeys {
-		user.Account = ledger
-	}
-	hears, err := listeners(feed.public, o.Bots)
-	if err != nil {
-		return err
-	}
-	for key, subjects := range hears {
-		options.Nkeys = append(options.Nkeys, &server.NkeyUser{Nkey: key, Account: bots, Permissions: &server.Permissions{
-			Publish:   &server.SubjectPermission{Deny: []string{">"}},
-			Subscribe: &server.SubjectPermission{Allow: subjects},
-		}})
-	}
 	options.DontListen, options.Host, options.Port = false, host, int(number)
 	if o.FeedTLS != nil {
 		options.TLSConfig, options.TLSTimeout = o.FeedTLS, feedTLSTimeout

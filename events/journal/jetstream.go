@@ -34,6 +34,7 @@ type jetStream struct {
 	options Options
 	sync    string
 	writers []*writer
+	door    Door         // nil: bots do not come in here
 	release func() error // after everything else at Close; nil for nothing
 
 	// writeError says why the server has stopped writing a stream; nil where only
