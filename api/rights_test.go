@@ -79,6 +79,40 @@ func TestInvitations(t *testing.T) {
 	}
 }
 
+// Who is removed, or whose token is ended, does not come back by an invitation
+// that was open; nor does anybody whom they had invited.
+func TestInvitationsEndWithTheirHolder(t *testing.T) {
+	g := newGame(t)
+	add := func(body string) string {
+		return read[NewToken](t, g.ask("POST", g.path("/participants"), g.gm, body), 201).Token
+	}
+	invite := func(token, body string) string {
+		return read[NewInvitation](t, g.ask("POST", g.path("/invitations"), token, body), 201).Token
+	}
+	refused := func(token string) {
+		t.Helper()
+		problem(t, g.ask("POST", "/v1/invitations/accept", "", `{"token":"`+token+`"}`), "not-found", "")
+	}
+	add(`{"handle":"kim","role":"player"}`)
+	gm2 := add(`{"handle":"gm2","role":"gm"}`)
+	forKim, byGM2 := invite(g.gm, `{"handle":"kim","role":"player"}`), invite(gm2, `{"handle":"friend","role":"gm"}`)
+	for _, who := range []string{"kim", "gm2"} {
+		if r := g.ask("DELETE", g.path("/participants/"+who), g.gm, ""); r.StatusCode != 204 {
+			t.Fatalf("got %d %s", r.StatusCode, r.body)
+		}
+	}
+	add(`{"handle":"gm2","role":"gm"}`) // who comes back answers for no invitation of before
+	refused(forKim)
+	refused(byGM2)
+	forAnna := invite(g.gm, `{"handle":"anna","role":"player"}`)
+	if r := g.ask("DELETE", g.path("/participants/anna/token"), g.gm, ""); r.StatusCode != 204 {
+		t.Fatalf("got %d %s", r.StatusCode, r.body)
+	}
+	refused(forAnna)
+	// Another one is given out on purpose.
+	read[Accepted](t, g.ask("POST", "/v1/invitations/accept", "", `{"token":"`+invite(g.gm, `{"handle":"anna","role":"player"}`)+`"}`), 201)
+}
+
 // Of many who accept one invitation at once, one gets a token.
 func TestInvitationIsGoodOnce(t *testing.T) {
 	g := newGame(t)

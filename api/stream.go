@@ -73,8 +73,11 @@ func (s *Server) follow(ctx context.Context, q query) (*huma.StreamResponse, err
 		defer s.cfg.Tokens.Watch(who.token, func() { end(errGone) })()
 		sub := s.cfg.Hub.Subscribe(q.campaign, q.from)
 		defer sub.Close()
-		l := live{server: s, out: c.Response(), control: control, who: who, query: q, asked: time.Now()}
-		err := l.run(revoked, sub)
+		l := live{server: s, out: c.Response(), control: control, who: who, query: q}
+		err := l.stillIn(ctx) // it may have ended before it was watched
+		if err == nil {
+			err = l.run(revoked, sub)
+		}
 		s.cfg.Log.Info("feed ended", "request", requestOf(hc.Context()).id, "sent", l.sent, "reason", err)
 	}}, nil
 }

@@ -43,6 +43,7 @@ type Tokens struct {
 	now    func() time.Time
 
 	mu    sync.Mutex
+	ended uint64 // tokens that have
 	cache map[[32]byte]cached
 	watch map[[32]byte]map[*func()]bool
 }
@@ -87,18 +88,33 @@ func (t *Tokens) Identify(ctx context.Context, token string) (id Identity, ok bo
 	if c, fresh := t.cached(hash); fresh {
 		return c.identity, c.ok, nil
 	}
-	value, _, err := t.bucket.Get(ctx, tokenKey(hash))
-	if err != nil && !errors.Is(err, journal.ErrNotFound) {
+	ended := t.endings()
+	id, ok, err = t.find(ctx, hash)
+	if err != nil {
 		return Identity{}, false, fmt.Errorf("read a token: %w", err)
 	}
-	found := err == nil
-	if found {
-		if err := json.Unmarshal(value, &id); err != nil {
-			return Identity{}, false, fmt.Errorf("read a token: %w", err)
-		}
+	t.keep(hash, id, ok, ended)
+	return id, ok, nil
+}
+
+// find reads whom a token stands for. It is in force as long as its holder's
+// entry names it, whatever else was left behind.
+func (t *Tokens) find(ctx context.Context, hash [32]byte) (id Identity, ok bool, err error) {
+	value, _, err := t.bucket.Get(ctx, tokenKey(hash))
+	if err == nil {
+		err = json.Unmarshal(value, &id)
 	}
-	t.keep(hash, id, found)
-	return id, found, nil
+	var held []byte
+	if err == nil {
+		held, _, err = t.bucket.Get(ctx, holderKey(id.Campaign, id.Handle))
+	}
+	if errors.Is(err, journal.ErrNotFound) {
+		return Identity{}, false, nil
+	}
+	if err != nil || subtle.ConstantTimeCompare(held, []byte(hex.EncodeToString(hash[:]))) != 1 {
+		return Identity{}, false, err
+	}
+	return id, true, nil
 }
 
 func (t *Tokens) cached(hash [32]byte) (cached, bool) {
@@ -111,9 +127,21 @@ func (t *Tokens) cached(hash [32]byte) (cached, bool) {
 // maxCachedTokens bounds the cache: guessed tokens must not fill the memory.
 const maxCachedTokens = 10_000
 
-func (t *Tokens) keep(hash [32]byte, id Identity, ok bool) {
+// endings counts the tokens that began or ended on this node.
+func (t *Tokens) endings() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.ended
+}
+
+// keep remembers what was read of a token, unless one has ended since the
+// reading began: it may have been this one.
+func (t *Tokens) keep(hash [32]byte, id Identity, ok bool, ended uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended != ended {
+		return
+	}
 	if len(t.cache) >= maxCachedTokens {
 		clear(t.cache)
 	}
@@ -122,9 +150,6 @@ func (t *Tokens) keep(hash [32]byte, id Identity, ok bool) {
 
 // Issue gives out a token for a participant; an earlier one of theirs ends.
 func (t *Tokens) Issue(ctx context.Context, campaign, handle string) (string, error) {
-	if err := t.Revoke(ctx, campaign, handle); err != nil {
-		return "", err
-	}
 	token := newToken()
 	hash := sha256.Sum256([]byte(token))
 	value, err := json.Marshal(Identity{Campaign: campaign, Handle: handle})
@@ -134,14 +159,15 @@ func (t *Tokens) Issue(ctx context.Context, campaign, handle string) (string, er
 	if _, err := t.bucket.Put(ctx, tokenKey(hash), value); err != nil {
 		return "", fmt.Errorf("keep a token: %w", err)
 	}
-	if _, err := t.bucket.Put(ctx, holderKey(campaign, handle), []byte(hex.EncodeToString(hash[:]))); err != nil {
+	if err := t.hold(ctx, campaign, handle, hex.EncodeToString(hash[:]), t.tell); err != nil {
 		return "", fmt.Errorf("keep a token: %w", err)
 	}
-	t.forget(hash)
 	return token, nil
 }
 
 // Revoke ends a participant's token, if there is one, and tells who watches it.
+// Open invitations for them, which would give them another, and those they made
+// are taken back.
 func (t *Tokens) Revoke(ctx context.Context, campaign, handle string) error {
 	return t.end(ctx, campaign, handle, t.tell)
 }
@@ -153,34 +179,63 @@ func (t *Tokens) Leave(ctx context.Context, campaign, handle string) error {
 }
 
 func (t *Tokens) end(ctx context.Context, campaign, handle string, tell func(hash [32]byte)) error {
-	key := holderKey(campaign, handle)
-	value, _, err := t.bucket.Get(ctx, key)
-	if errors.Is(err, journal.ErrNotFound) {
+	if err := t.hold(ctx, campaign, handle, "", tell); err != nil {
+		return fmt.Errorf("revoke a token: %w", err)
+	}
+	err := t.invitations(ctx, campaign, func(open []Invitation) ([]Invitation, error) {
+		return without(open, func(i Invitation) bool { return i.Handle == handle || i.By == handle })
+	})
+	if errors.Is(err, ErrNoInvitation) {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("revoke a token: %w", err)
+	return err
+}
+
+// hold puts a token in the place of the one that a participant holds; "" puts
+// none there. Of several who do so at once each ends the token of the one
+// before, so that one is in force in the end and no other.
+func (t *Tokens) hold(ctx context.Context, campaign, handle, token string, tell func(hash [32]byte)) error {
+	key := holderKey(campaign, handle)
+	for {
+		before, revision, err := t.bucket.Get(ctx, key)
+		switch {
+		case errors.Is(err, journal.ErrNotFound) && token == "":
+			return nil
+		case errors.Is(err, journal.ErrNotFound):
+			_, err = t.bucket.Create(ctx, key, []byte(token))
+		case err == nil:
+			_, err = t.bucket.Update(ctx, key, []byte(token), revision)
+		}
+		if errors.Is(err, journal.ErrConflict) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return t.ends(ctx, string(before), tell)
 	}
-	raw, err := hex.DecodeString(string(value))
+}
+
+// ends forgets a token that is in force no more, and tells who watches it.
+func (t *Tokens) ends(ctx context.Context, token string, tell func(hash [32]byte)) error {
+	raw, err := hex.DecodeString(token)
 	if err != nil || len(raw) != 32 {
-		return fmt.Errorf("revoke a token: the bucket holds no hash for %s", handle)
+		t.forget([32]byte{})
+		return nil // there was none
 	}
 	hash := [32]byte(raw)
-	if err := t.bucket.Delete(ctx, tokenKey(hash)); err != nil {
-		return fmt.Errorf("revoke a token: %w", err)
-	}
 	t.forget(hash)
 	tell(hash)
-	return t.bucket.Delete(ctx, key)
+	return t.bucket.Delete(ctx, tokenKey(hash))
 }
 
 // Holds reports whether a participant has a token in force.
 func (t *Tokens) Holds(ctx context.Context, campaign, handle string) (bool, error) {
-	_, _, err := t.bucket.Get(ctx, holderKey(campaign, handle))
+	token, _, err := t.bucket.Get(ctx, holderKey(campaign, handle))
 	if errors.Is(err, journal.ErrNotFound) {
 		return false, nil
 	}
-	return err == nil, err
+	return len(token) > 0, err
 }
 
 // Watch has ended called once when the token ends on this node: that is at
@@ -204,10 +259,12 @@ func (t *Tokens) Watch(token string, ended func()) (stop func()) {
 	}
 }
 
-// forget drops what is remembered of a token that ended, or is new.
+// forget drops what is remembered of a token that ended, and what is just being
+// read of any.
 func (t *Tokens) forget(hash [32]byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.ended++
 	delete(t.cache, hash)
 }
 
