@@ -4,43 +4,42 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"tallystick/api/ledger"
 	"tallystick/events/journal"
 )
 
-// held is a journal in whose buckets the reading of a token waits.
-type held struct {
+// watched is a journal in whose buckets something is done behind every reading of
+// who holds a token.
+type watched struct {
 	journal.Journal
-	reading, on chan struct{}
+	read func()
 }
 
-type heldBucket struct {
+type watchedBucket struct {
 	journal.Bucket
-	of *held
+	of *watched
 }
 
-func (h *held) Bucket(ctx context.Context, name string) (journal.Bucket, error) {
-	b, err := h.Journal.Bucket(ctx, name)
-	return heldBucket{b, h}, err
+func (w *watched) Bucket(ctx context.Context, name string) (journal.Bucket, error) {
+	b, err := w.Journal.Bucket(ctx, name)
+	return watchedBucket{b, w}, err
 }
 
-func (b heldBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+func (b watchedBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 	value, revision, err := b.Bucket.Get(ctx, key)
-	if strings.HasPrefix(key, "holder.") && b.of.reading != nil {
-		reading := b.of.reading
-		b.of.reading = nil
-		close(reading)
-		<-b.of.on
+	if strings.HasPrefix(key, "holder.") {
+		b.of.read()
 	}
 	return value, revision, err
 }
 
 // A token that ends while it is being read is not remembered as one in force.
 func TestTokenEndsWhileItIsRead(t *testing.T) {
-	h := &held{Journal: journal.NewMemory(1)}
-	tokens, err := ledger.NewTokens(t.Context(), h, "admin")
+	j := &watched{Journal: journal.NewMemory(1), read: func() {}}
+	tokens, err := ledger.NewTokens(t.Context(), j, "admin")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,21 +47,15 @@ func TestTokenEndsWhileItIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reading, on := make(chan struct{}), make(chan struct{})
-	h.reading, h.on = reading, on
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if _, ok, err := tokens.Identify(context.Background(), token); !ok || err != nil {
-			t.Errorf("it was in force when it was read: %v %v", ok, err)
+	j.read = func() {
+		j.read = func() {}
+		if err := tokens.Revoke(t.Context(), "c", "kim"); err != nil {
+			t.Error(err)
 		}
-	}()
-	<-reading
-	if err := tokens.Revoke(t.Context(), "c", "kim"); err != nil {
-		t.Fatal(err)
 	}
-	close(on)
-	<-done
+	if _, ok, err := tokens.Identify(t.Context(), token); !ok || err != nil {
+		t.Errorf("it was in force when it was read: %v %v", ok, err)
+	}
 	if _, ok, err := tokens.Identify(t.Context(), token); ok || err != nil {
 		t.Errorf("it has ended and is in force: %v", err)
 	}
@@ -72,21 +65,30 @@ func TestTokenEndsWhileItIsRead(t *testing.T) {
 // force, and when that one ends none is: whoever asks for many at once does not
 // keep one that nobody can end.
 func TestManyTokensAtOnce(t *testing.T) {
-	tokens, err := ledger.NewTokens(t.Context(), journal.NewMemory(1), "admin")
+	const many = 20
+	var reading atomic.Int64
+	all := make(chan struct{})
+	j := &watched{Journal: journal.NewMemory(1), read: func() { // the first readings all see the same
+		if reading.Add(1) == many {
+			close(all)
+		}
+		<-all
+	}}
+	tokens, err := ledger.NewTokens(t.Context(), j, "admin")
 	if err != nil {
 		t.Fatal(err)
 	}
-	given := make([]string, 50)
-	var all sync.WaitGroup
+	given := make([]string, many)
+	var done sync.WaitGroup
 	for i := range given {
-		all.Go(func() {
+		done.Go(func() {
 			var err error
 			if given[i], err = tokens.Issue(context.Background(), "c", "kim"); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	all.Wait()
+	done.Wait()
 	inForce := func() (n int) {
 		for _, token := range given {
 			if _, ok, err := tokens.Identify(t.Context(), token); err != nil {
