@@ -430,22 +430,30 @@ func TestLookalikes(t *testing.T) {
 		return g.ask("POST", g.path("/commands"), g.gm, fmt.Sprintf(`{"type":"character.create","data":{"name":%q,"kind":"npc","creation":"free","sheet":{"strength":1}}}`, name), "Idempotency-Key", key())
 	}
 	before := g.size()
-	for _, name := range []string{"Bob", "bob", "ВОВ", "Bоb", "Ｂｏｂ", "B0b", "Bo\u200db"} {
+	for _, name := range []string{"Bob", "bob", "ВОВ", "Bоb", "Ｂｏｂ", "B0b", "Bo\u200db", "Bob\u3164", "B\u034fob", "ꓐob"} {
 		p := problem(t, create(name), "rejected", "body.data.name")
 		if p.Code != "looks_like" || !strings.Contains(p.Reason, "Bob") {
 			t.Errorf("%s: got %+v", name, p)
 		}
 	}
+	for _, name := range []string{"\u3164", "\u2800", "\u115f \u2800"} { // nothing but blanks for the eye
+		if p := problem(t, create(name), "rejected", "body.data.name"); p.Code != "invisible" {
+			t.Errorf("%q: got %+v", name, p)
+		}
+	}
 	if g.size() != before {
 		t.Error("something was stored")
 	}
-	for _, name := range []string{"Bob 2", "Zoë l'Éclair", "太郎", "مريم", "👩‍🚀", "a.b.*.>", "../x", "<b>"} {
+	read[CommandAnswer](t, create("Bill"), 200)
+	problem(t, create("BiIl"), "rejected", "body.data.name") // a capital I for an l
+	for _, name := range []string{"Bi1l 2", "Ella", "Elia", "ELLA 2", "ELIA 2", "Bob 2", "Zoë l'Éclair", "太郎", "مريم", "👩‍🚀", "a.b.*.>", "../x", "<b>"} {
 		read[CommandAnswer](t, create(name), 200)
 	}
 	add := func(body string) reply { return g.ask("POST", g.path("/participants"), g.gm, body) }
 	problem(t, add(`{"handle":"annа","role":"player"}`), "malformed", "body.handle")
 	problem(t, add(`{"handle":"kim","role":"player","name":"Аnna"}`), "rejected", "body.name")
 	problem(t, add(`{"handle":"g.rn","role":"player","name":"gm"}`), "rejected", "body.name")
+	problem(t, add(`{"handle":"kim","role":"player","name":"\u3164"}`), "rejected", "body.name")
 	read[NewToken](t, add(`{"handle":"kim","role":"player","name":"Kim"}`), 201)
 	problem(t, add(`{"handle":"lee","role":"player","name":"KIM"}`), "rejected", "body.name")
 }

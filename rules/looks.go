@@ -22,13 +22,13 @@ func Skeleton(name string) string {
 	blank := true
 	for _, r := range folded {
 		switch {
-		case unicode.IsSpace(r):
+		case unicode.IsSpace(r), r == '\u2800': // Braille without a dot
 			if !blank {
 				out.WriteByte(' ')
 			}
 			blank = true
 			continue
-		case unicode.In(r, unicode.Cf, unicode.Variation_Selector):
+		case unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
 			continue
 		}
 		blank = false
@@ -56,9 +56,9 @@ func fold(name string) string {
 var lookalikes = func() map[rune]string {
 	all := map[rune]string{'0': "o", '1': "l", '|': "l", 'm': "rn", 'ı': "i", 'ɡ': "g", 'ɑ': "a", 'ƽ': "s", 'ß': "ss"}
 	for letter, others := range map[string]string{
-		"a": "аα", "b": "ьв", "c": "сϲ", "d": "ԁ", "e": "еҽ℮", "f": "ϝ", "g": "ց", "h": "һհн", "i": "іιӏі", "j": "јϳ",
-		"k": "кκ", "l": "ⅼ", "n": "ոп", "o": "оοօഠ০०٥", "p": "рρ", "q": "ԛզ", "r": "гᴦ", "s": "ѕ", "t": "тτ",
-		"u": "υսц", "v": "νѵ", "w": "ԝѡω", "x": "хχ", "y": "уүγყ", "z": "ᴢζ", "rn": "м",
+		"a": "аαꭺꓮ", "b": "ьвβᏼꓐ", "c": "сϲꮯꓚ", "d": "ԁꭰꓓ", "e": "еҽ℮εꭼꓰ", "f": "ϝꓝ", "g": "ցꮐꓖ", "h": "һհнηꮋꓧ", "i": "іιӏіꭵꓲ", "j": "јϳꭻꓙ",
+		"k": "кκꮶꓗ", "l": "ⅼꮮꓡ", "n": "ոпꓠ", "o": "оοօഠ০०٥ꓳ", "p": "рρꮲꓑ", "q": "ԛզ", "r": "гᴦꭱꓣ", "s": "ѕꮪꓢ", "t": "тτꭲꓔ",
+		"u": "υսцꓴ", "v": "νѵꮩꓦ", "w": "ԝѡωꮃꓪ", "x": "хχꓫ", "y": "уүγყꮍꓬ", "z": "ᴢζꮓꓜ", "rn": "мμꮇꓟ",
 		"-": "‐‑‒–—−", "'": "’‘`´ʼʹ′", "\"": "“”″", ".": "․", ",": "‚", "/": "⁄∕", ":": "：׃",
 	} {
 		for _, other := range others {
@@ -68,8 +68,21 @@ var lookalikes = func() map[rune]string {
 	return all
 }()
 
+// alike reports whether an eye can hardly tell two names apart: as they are
+// spelled, or where a capital I among small letters is read as an l.
+func alike(a, b string) bool {
+	return Skeleton(a) == Skeleton(b) || Skeleton(asRead(a)) == Skeleton(asRead(b))
+}
+
+func asRead(name string) string {
+	if strings.IndexFunc(name, unicode.IsLower) < 0 {
+		return name
+	}
+	return strings.ReplaceAll(name, "I", "l")
+}
+
 // Lookalike refuses a command that would bring a name into the campaign that
-// looks like one that is there. It is asked for new commands alone: ledgers
+// looks like one that is there, or that nobody sees. It is asked for new commands alone: ledgers
 // from before it may hold such names, and are decided again as they are.
 func (c *Campaign) Lookalike(cmd Command) error {
 	switch cmd.Type {
@@ -78,9 +91,11 @@ func (c *Campaign) Lookalike(cmd Command) error {
 		if json.Unmarshal(cmd.Data, &d) != nil {
 			return nil // deciding says what is wrong with it
 		}
-		look := Skeleton(d.Name)
+		if Skeleton(d.Name) == "" {
+			return unseen(d.Name)
+		}
 		for _, id := range c.order {
-			if ch, _ := c.Character(id); !ch.Retired && Skeleton(ch.Name) == look {
+			if ch, _ := c.Character(id); !ch.Retired && alike(ch.Name, d.Name) {
 				return Reject("looks_like", "", "%q looks like the name of %q, who is there already: choose another, or add a number", d.Name, ch.Name).On("name")
 			}
 		}
@@ -97,17 +112,24 @@ func (c *Campaign) Lookalike(cmd Command) error {
 // likeParticipant holds a handle and a name against those of everybody else:
 // nobody may look like somebody else by either.
 func (c *Campaign) likeParticipant(d ParticipantAdd) error {
+	if d.Name != "" && Skeleton(d.Name) == "" {
+		return unseen(d.Name)
+	}
 	for _, other := range c.Participants() {
 		p, _ := c.Participant(other)
 		for _, taken := range []string{p.Handle, p.Name} {
-			switch look := Skeleton(taken); {
+			switch {
 			case taken == "" || p.Handle == d.Handle:
-			case Skeleton(d.Handle) == look:
+			case alike(d.Handle, taken):
 				return Reject("looks_like", "", "%q looks like %q, who takes part already", d.Handle, taken).On("handle")
-			case d.Name != "" && Skeleton(d.Name) == look:
+			case d.Name != "" && alike(d.Name, taken):
 				return Reject("looks_like", "", "%q looks like %q, who takes part already", d.Name, taken).On("name")
 			}
 		}
 	}
 	return nil
+}
+
+func unseen(name string) error {
+	return Reject("invisible", "", "%q has no sign that anybody sees: choose another", name).On("name")
 }

@@ -19,6 +19,8 @@ func TestSkeleton(t *testing.T) {
 		{"Straße", "STRASSE", "strasse"},
 		{"한글", "한글"},
 		{"Ꮑ", "ꮑ"},
+		{"Bob", "Bob\u3164", "\u3164Bob", "B\u115fob", "Bo\u17b4b", "B\u034fob", "ꓐob", "Βоb", "ᏴОВ"},
+		{"Sir Bob", "Sir\u2800Bob"},
 	} {
 		for _, other := range same[1:] {
 			if a, b := rules.Skeleton(same[0]), rules.Skeleton(other); a != b {
