@@ -194,8 +194,14 @@ func key() string { return uuid.Must(uuid.NewV7()).String() }
 // play opens a campaign with a session, a character of anna's and a roll.
 func play(t testing.TB, n *node) *game {
 	t.Helper()
+	return playOf(t, n, `{"name":"Ash","system":"toy"}`)
+}
+
+// playOf is play in a campaign that is asked for in other words.
+func playOf(t testing.TB, n *node, campaign string) *game {
+	t.Helper()
 	g := &game{node: n}
-	created := read[NewCampaign](t, n.ask("POST", "/v1/campaigns", adminToken, `{"name":"Ash","system":"toy"}`), 201)
+	created := read[NewCampaign](t, n.ask("POST", "/v1/campaigns", adminToken, campaign), 201)
 	g.id, g.gm = created.Campaign, created.GM.Token
 	g.anna = read[NewToken](t, n.ask("POST", g.path("/participants"), g.gm, `{"handle":"anna","role":"player"}`), 201).Token
 	g.sven = read[NewToken](t, n.ask("POST", g.path("/participants"), g.gm, `{"handle":"sven","role":"spectator"}`), 201).Token

@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"maps"
@@ -44,7 +43,8 @@ func (n *night) callers(other string) map[string]string {
 // secretNight plays it; extra makes the secrets longer and changes nothing else.
 func secretNight(t *testing.T, extra string) *night {
 	t.Helper()
-	n := &night{game: newGame(t), at: map[string]int64{}, sees: map[string][]string{}}
+	table := playOf(t, start(t, journal.NewMemory(2)), `{"name":"Ash","system":"toy","policy":{"overrides":"shown_later"}}`)
+	n := &night{game: table, at: map[string]int64{}, sees: map[string][]string{}}
 	n.bo = read[NewToken](t, n.ask("POST", n.path("/participants"), n.gm, `{"handle":"bo","role":"player"}`), 201).Token
 	n.gm2 = read[NewToken](t, n.ask("POST", n.path("/participants"), n.gm, `{"handle":"gm2","role":"gm"}`), 201).Token
 	secret := func(marker, token, visibility string, others ...string) {
@@ -64,6 +64,8 @@ func secretNight(t *testing.T, extra string) *night {
 	secret("Zqeight", n.gm2, `"private"`)
 	a := n.command(n.gm, fmt.Sprintf(`{"type":"target.seal","data":{"target":{"value":987654,"purpose":"Zqnine%s"}}}`, extra))
 	n.at["Zqnine"], n.sees["Zqnine"] = a.Last, []string{"gm", "gm2"}
+	a = n.command(n.gm2, fmt.Sprintf(`{"type":"ruling.make","data":{"roll":%d,"outcome":"a hit","reason":"Zqten%s"}}`, a.Last-1, extra))
+	n.at["Zqten"], n.sees["Zqten"] = a.Last, []string{"gm", "gm2"}
 	return n
 }
 
@@ -77,7 +79,8 @@ var accepts = []string{"application/json", "application/x-ndjson", "text/event-s
 func TestNoRouteTellsASecret(t *testing.T) {
 	n := secretNight(t, "")
 	other := play(t, n.node)
-	w := &walk{night: n, told: map[string]map[string]bool{}}
+	w := &walk{night: n, told: map[string]map[string]bool{}, seeds: map[string]bool{}}
+	w.documented()
 	for path, item := range n.server.api.OpenAPI().Paths {
 		for method, op := range operations(item) {
 			for _, address := range w.addresses(path, op) {
@@ -94,6 +97,7 @@ func TestNoRouteTellsASecret(t *testing.T) {
 			}
 		}
 	}
+	w.computes()
 	if log := n.log.String(); strings.Contains(log, "Zq") {
 		t.Error("the log tells a secret")
 	}
@@ -128,7 +132,31 @@ func TestNoRouteTellsASecret(t *testing.T) {
 // walk asks every route.
 type walk struct {
 	*night
-	told map[string]map[string]bool // by marker and caller
+	told  map[string]map[string]bool // by marker and caller
+	seeds map[string]bool            // what was told to anybody and may be one: 64 hex digits
+}
+
+// documented fails when the server answers at an address that is not in the
+// document: nobody would ask there.
+func (w *walk) documented() {
+	for _, r := range w.server.echo.Routes() {
+		path := echoParameter.ReplaceAllString(r.Path, "{$1}")
+		item := w.server.api.OpenAPI().Paths[path]
+		if item == nil || operations(item)[r.Method] == nil {
+			w.t.Errorf("%s %s is served and not in the document", r.Method, path)
+		}
+	}
+}
+
+var echoParameter = regexp.MustCompile(`:([a-z_]+)`)
+
+// computes fails when the dice of a secret roll follow from what was told to
+// anybody by any route: who may see a roll is shown it without its seed.
+func (w *walk) computes() {
+	w.t.Helper()
+	for _, marker := range w.computable(w.seeds) {
+		w.t.Errorf("the dice of %s follow from what is told", marker)
+	}
 }
 
 func operations(item *huma.PathItem) map[string]*huma.Operation {
@@ -175,12 +203,42 @@ func (w *walk) addresses(path string, op *huma.Operation) []string {
 			w.t.Errorf("%s: say what the query %s may be", path, p.Name)
 		}
 	}
-	if len(query) > 0 {
-		for i := range all {
-			all[i] += "?" + strings.Join(query, "&")
+	for i := range all {
+		all[i] += "?" + strings.Join(query, "&")
+	}
+	for _, p := range op.Parameters {
+		if p.In != "query" || p.Required || p.Name == "limit" {
+			continue
+		}
+		for _, v := range w.values(path, p) {
+			all = append(all, all[0]+"&"+p.Name+"="+v)
 		}
 	}
 	return all
+}
+
+// values are some of a query parameter that may be left out.
+func (w *walk) values(path string, p *huma.Param) (values []string) {
+	known := map[string][]string{
+		"session": {w.session}, "character": {w.bob}, "campaign": {w.id}, "type": {"roll.sealed", "roll.widened,roll.made"},
+	}
+	switch {
+	case len(p.Schema.Enum) > 0:
+		for _, v := range p.Schema.Enum {
+			values = append(values, fmt.Sprint(v))
+		}
+	case p.Schema.Type == huma.TypeBoolean:
+		values = []string{"true"}
+	case p.Schema.Type == huma.TypeInteger:
+		values = []string{"1", fmt.Sprint(w.at["Zqten"])}
+	case known[p.Name] != nil:
+		values = known[p.Name]
+	case path == "/v1/campaigns":
+		values = []string{w.id[:1]}
+	default:
+		w.t.Errorf("%s: say what the query %s may be", path, p.Name)
+	}
+	return values
 }
 
 // bodies of what changes something: they ask for what is secret, as far as
@@ -204,6 +262,9 @@ var bodies = map[string][]string{
 func (w *walk) route(method, path, address, who, token string, op *huma.Operation) {
 	if method == "GET" {
 		for _, accept := range accepts {
+			if strings.Contains(address, "&") && !speaks(op, accept) {
+				continue // a variant, in the forms that the document names
+			}
 			w.heard(path, who, w.listen(address, token, accept, op))
 		}
 		return
@@ -233,6 +294,9 @@ var sealedValue = regexp.MustCompile(`\b987654\b`)
 
 // heard notes what somebody was told by a route.
 func (w *walk) heard(path, who, said string) {
+	for _, text := range sixtyFour.FindAllString(said, -1) {
+		w.seeds[text] = true
+	}
 	for marker, may := range w.sees {
 		if !strings.Contains(said, marker) && !(marker == "Zqnine" && sealedValue.MatchString(said)) {
 			continue
@@ -252,7 +316,7 @@ func (w *walk) listen(address, token, accept string, op *huma.Operation) string 
 	if accept != "text/event-stream" || !speaks(op, accept) {
 		return dump(w.get(address, token, "Accept", accept))
 	}
-	address, _, _ = strings.Cut(address, "?") // a live feed has no limit
+	address = strings.Replace(address, "limit=1000", "", 1) // a live feed has none
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, "GET", w.http.URL+address, nil)
@@ -338,43 +402,12 @@ func TestSecretDiceCannotBeComputed(t *testing.T) {
 			seen.Write(n.get(n.path(path), token).body)
 		}
 	}
-	joints := jointSeeds(t, n.stored())
-	seeds := map[dice.Seed]bool{}
-	for _, text := range regexp.MustCompile(`[0-9a-f]{64}`).FindAllString(seen.String(), -1) {
-		raw, err := hex.DecodeString(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for s, k := dice.Seed(raw), 0; k < 12; s, k = s.Next(), k+1 {
-			seeds[s] = true
-		}
+	texts := map[string]bool{}
+	for _, text := range sixtyFour.FindAllString(seen.String(), -1) {
+		texts[text] = true
 	}
-	found := 0
-	for marker, at := range n.at {
-		if marker == "Zqnine" {
-			continue
-		}
-		hidden, ok, err := n.ledger.Show(t.Context(), n.id, "gm", at)
-		if err != nil || !ok {
-			t.Fatalf("%s: %v %v", marker, ok, err)
-		}
-		var roll events.RollMade
-		if err := json.Unmarshal(hidden, &roll); err != nil {
-			t.Fatal(err)
-		}
-		if roll.S != "" {
-			t.Errorf("%s is shown with its link", marker)
-		}
-		for seed := range seeds {
-			stream := dice.NewStream(seed, joints[roll.Lane], roll.Lane, roll.I, dice.Absent, dice.Absent)
-			if stream.Die(roll.Draws[0][0]) == roll.Draws[0][1] {
-				t.Errorf("the dice of %s can be computed", marker)
-			}
-			found++
-		}
-	}
-	if found == 0 {
-		t.Error("nothing was tried")
+	for _, marker := range n.computable(texts) {
+		t.Errorf("the dice of %s can be computed", marker)
 	}
 
 	// The control: once a roll is opened, its dice can be computed, and those of
@@ -409,12 +442,58 @@ func TestSecretDiceCannotBeComputed(t *testing.T) {
 	for range roll.I - earlier.I {
 		seed = seed.Next()
 	}
-	if dice.NewStream(seed, joints[roll.Lane], roll.Lane, earlier.I, dice.Absent, dice.Absent).Die(1_000_000) != earlier.Draws[0][1] {
+	if dice.NewStream(seed, jointSeeds(t, n.stored())[roll.Lane], roll.Lane, earlier.I, dice.Absent, dice.Absent).Die(1_000_000) != earlier.Draws[0][1] {
 		t.Error("control: an opened roll does not lead to an earlier one; then the test above shows nothing")
 	}
 }
 
-func jointSeeds(t *testing.T, lines [][]byte) map[string]dice.Seed {
+var sixtyFour = regexp.MustCompile(`[0-9a-f]{64}`)
+
+// computable are the secret rolls whose dice follow from any of some seeds, or
+// from what they hash to.
+func (n *night) computable(texts map[string]bool) (markers []string) {
+	n.t.Helper()
+	seeds := map[dice.Seed]bool{}
+	for text := range texts {
+		s, err := dice.ParseSeed(text)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		for range 12 {
+			seeds[s] = true
+			s = s.Next()
+		}
+	}
+	if len(seeds) == 0 {
+		n.t.Fatal("there is nothing to try")
+	}
+	joints := jointSeeds(n.t, n.stored())
+	for marker, at := range n.at {
+		if marker == "Zqnine" || marker == "Zqten" {
+			continue // no rolls
+		}
+		hidden, ok, err := n.ledger.Show(n.t.Context(), n.id, "gm", at)
+		if err != nil || !ok {
+			n.t.Fatalf("%s: %v %v", marker, ok, err)
+		}
+		var roll events.RollMade
+		if err := json.Unmarshal(hidden, &roll); err != nil {
+			n.t.Fatal(err)
+		}
+		if roll.S != "" {
+			n.t.Errorf("%s is shown with its link", marker)
+		}
+		for seed := range seeds {
+			stream := dice.NewStream(seed, joints[roll.Lane], roll.Lane, roll.I, dice.Absent, dice.Absent)
+			if stream.Die(roll.Draws[0][0]) == roll.Draws[0][1] {
+				markers = append(markers, marker)
+			}
+		}
+	}
+	return markers
+}
+
+func jointSeeds(t testing.TB, lines [][]byte) map[string]dice.Seed {
 	t.Helper()
 	seatings, joints := map[int][]string{}, map[string]dice.Seed{}
 	for _, line := range lines {
