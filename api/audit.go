@@ -54,10 +54,11 @@ func (s *Server) auditRoll(ctx context.Context, in *auditInput) (*text, error) {
 	if err := s.exists(ctx, in.Campaign); err != nil {
 		return nil, err
 	}
-	if err := s.alone(ctx); err != nil {
+	done, err := s.alone(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer func() { <-s.replays }()
+	defer done()
 	auditor := replay.NewAuditor(s.cfg.Library, in.N)
 	if err := s.commits(ctx, in.Campaign)(auditor.Commit); err != nil {
 		return nil, err
@@ -98,10 +99,11 @@ func (s *Server) whatIf(ctx context.Context, in *whatIfInput) (*output[*replay.W
 	if err != nil {
 		return nil, err
 	}
-	if err := s.alone(ctx); err != nil {
+	done, err := s.alone(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer func() { <-s.replays }()
+	defer done()
 	w, err := replay.Ask(s.cfg.Library, in.N, change, s.commits(ctx, in.Campaign))
 	if err != nil {
 		return nil, inside("body", err)

@@ -102,11 +102,7 @@ func TestCostOfExpressions(t *testing.T) {
 // of bounded length; what is held after a village was left to itself for a
 // thousand years is small.
 func TestCostOfAdvance(t *testing.T) {
-	n := startWith(t, journal.NewMemory(1), systems.Library())
-	g := &game{node: n}
-	created := read[NewCampaign](t, n.ask("POST", "/v1/campaigns", adminToken, `{"name":"Ash","system":"perp"}`), 201)
-	g.id, g.gm = created.Campaign, created.GM.Token
-	g.command(g.gm, `{"type":"session.open","data":{"title":"One","kind":"downtime"}}`)
+	g, _ := sickVillage(t, 50)
 	for _, long := range []string{`{"by":"1000000000000d"}`, `{"seconds":9223372036854775807}`, `{"to":9007199254740992}`, `{"seconds":31557600001}`, `{"by":"99999999999999999999w"}`} {
 		var r reply
 		allocated, _ := cost(t, long, func() {
@@ -117,12 +113,79 @@ func TestCostOfAdvance(t *testing.T) {
 		}
 	}
 	var a CommandAnswer
-	_, kept := cost(t, "a thousand years of nothing", func() {
+	_, kept := cost(t, "a thousand years of a sick village", func() {
+		a = g.command(g.gm, `{"type":"clock.advance","data":{"seconds":31557600000}}`)
+	})
+	t.Logf("%d records", a.Last-a.First+1)
+	if len(a.Records) > 1_000 || kept > answerBytes {
+		t.Errorf("%d records, %d bytes kept", len(a.Records), kept)
+	}
+	_, kept = cost(t, "a thousand years of the dead and the healed", func() {
 		a = g.command(g.gm, `{"type":"clock.advance","data":{"seconds":31557600000}}`)
 	})
 	if len(a.Records) > 1_000 || kept > answerBytes {
 		t.Errorf("%d records, %d bytes kept", len(a.Records), kept)
 	}
+}
+
+// D02, D03: a what-if is refused with the limit named before anything is decided
+// again; one within its limits holds nothing afterwards and answers with so much
+// and no more, also when it sets a sick village free for a thousand years and
+// carries everything on that came later. Nothing is stored by any.
+func TestCostOfWhatIf(t *testing.T) {
+	g, wound := sickVillage(t, 20)
+	size := g.size()
+	path := g.path(fmt.Sprintf("/rolls/%d/what-if", wound.First))
+	ask := func(body string) reply { return g.ask("POST", path, g.gm, body) }
+	ask(`{}`) // connections and caches are there
+	modifiers := func(n int) string { return strings.TrimSuffix(strings.Repeat(`{"label":"x","value":1},`, n), ",") }
+	faces := func(n int) string { return strings.TrimSuffix(strings.Repeat(`1,`, n), ",") }
+	roll := func(expression string) string {
+		return fmt.Sprintf(`{"command":{"type":"roll","data":{"expression":%q}}}`, expression)
+	}
+	advance := func(seconds string) string {
+		return `{"command":{"type":"clock.advance","data":{"seconds":` + seconds + `}}`
+	}
+	for what, body := range map[string]string{
+		"a horizon beyond the limit": `{"horizon":1001}`, "a horizon without end": `{"horizon":9223372036854775807}`, "a horizon behind": `{"horizon":-1}`,
+		"21 modifiers": `{"modifiers":[` + modifiers(21) + `]}`, "a huge modifier": `{"modifiers":[{"label":"x","value":2147483647}]}`,
+		"an endless label": `{"modifiers":[{"label":"` + strings.Repeat("x", 50_000) + `","value":1}]}`, "1,001 dice": `{"dice":[` + faces(1_001) + `]}`,
+		"an edition of the future": `{"edition":1000001}`, "endless options": `{"options":{` + strings.Repeat(`"a":1,`, 5_000) + `"b":1}}`,
+		"deep JSON": `{"options":{"x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}}`,
+		"huge dice": roll("2147483647d2147483647"), "dice without end": roll("1d1!"), "an endless die": roll("1d10!>0"), "more dice than may be": roll("1001d6"),
+		"ten billion years": advance("315576000000000000") + `}`, "time that does not fit": advance("9223372036854775807") + `}`, "time that is no number": advance("1e400") + `}`,
+		"a megabyte": `{"options":{"x":"` + strings.Repeat("x", 1<<20) + `"}}`,
+	} {
+		var r reply
+		allocated, _ := cost(t, what, func() { r = ask(body) })
+		if r.StatusCode < 400 || r.StatusCode >= 500 || len(r.body) > 2_000 || allocated > refusalBytes {
+			t.Errorf("%s: got %d with %d bytes, %d allocated: %.300s", what, r.StatusCode, len(r.body), allocated, r.body)
+		}
+	}
+	for what, body := range map[string]string{
+		"the longest horizon": `{"horizon":1000}`,
+		"the largest dice":    roll("1000d4294967295"), "a long explosion": roll("1d10000!<10000"),
+		"a thousand years": advance("31557600000") + `,"horizon":1000}`,
+	} {
+		var r reply
+		_, kept := cost(t, what, func() { r = ask(body) })
+		if r.StatusCode != 200 || kept > answerBytes || len(r.body) > answerBytes {
+			t.Errorf("%s: got %d, %d bytes, %d kept: %.300s", what, r.StatusCode, len(r.body), kept, r.body)
+		}
+	}
+	if g.size() != size {
+		t.Errorf("the ledger grew from %d to %d", size, g.size())
+	}
+}
+
+// sickVillage is a campaign of so many wounded villagers; wound is what the
+// first was wounded by.
+func sickVillage(t *testing.T, villagers int) (g *game, wound CommandAnswer) {
+	t.Helper()
+	g = &game{node: startWith(t, journal.NewMemory(1), systems.Library())}
+	created := read[NewCampaign](t, g.ask("POST", "/v1/campaigns", adminToken, `{"name":"Ash","system":"perp"}`), 201)
+	g.id, g.gm = created.Campaign, created.GM.Token
+	g.command(g.gm, `{"type":"session.open","data":{"title":"One","kind":"downtime"}}`)
 	book, err := systems.Library().Find("perp", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -131,17 +194,14 @@ func TestCostOfAdvance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 50 {
+	for i := range villagers {
 		id := g.command(g.gm, fmt.Sprintf(`{"type":"character.create","data":{"name":"Villager %d","kind":"npc","creation":"free","sheet":%s}}`, i, sheet)).Command
-		g.command(g.gm, fmt.Sprintf(`{"type":"wound.inflict","data":{"character":%q,"points":%d,"cause":"the plague"}}`, id, 3+i%20))
+		a := g.command(g.gm, fmt.Sprintf(`{"type":"wound.inflict","data":{"character":%q,"points":%d,"cause":"the plague"}}`, id, 3+i%20))
+		if i == 0 {
+			wound = a
+		}
 	}
-	_, kept = cost(t, "a thousand years of a sick village", func() {
-		a = g.command(g.gm, `{"type":"clock.advance","data":{"seconds":31557600000}}`)
-	})
-	t.Logf("%d records", a.Last-a.First+1)
-	if len(a.Records) > 1_000 || kept > answerBytes {
-		t.Errorf("%d records, %d bytes kept", len(a.Records), kept)
-	}
+	return g, wound
 }
 
 // Lists and views are asked for piece by piece, whatever is asked for.

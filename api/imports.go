@@ -164,11 +164,12 @@ func (s *Server) importLedger(ctx context.Context, _ *struct{}) (*importOutput, 
 	if records, ok := b.Records.(io.Closer); ok {
 		defer records.Close()
 	}
-	if err := s.alone(ctx); err != nil {
+	free, err := s.alone(ctx)
+	if err != nil {
 		return nil, err
 	}
 	done, err := s.cfg.Ledger.Import(ctx, b)
-	<-s.replays
+	free()
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ const (
 	// ReplaysWaiting is how many replays and prognoses may wait for their turn;
 	// one more gets 429.
 	ReplaysWaiting = 8
+	// ReplaysPerToken is how many of one token may run and wait.
+	ReplaysPerToken = 4
 	// ExportsPerToken is how many whole ledgers one token may read at a time.
 	ExportsPerToken = 4
 	// DefaultMaxCampaigns is how many campaigns a server holds unless it is

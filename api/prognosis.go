@@ -42,10 +42,11 @@ func (s *Server) prognosis(ctx context.Context, in *prognosisInput) (*output[rep
 		return nil, err
 	}
 	// It takes a core for up to some seconds, as a replay does.
-	if err := s.alone(ctx); err != nil {
+	done, err := s.alone(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer func() { <-s.replays }()
+	defer done()
 	out, err := replay.Look(c, in.ID, in.Treat, nil, replay.PrognosisOptions{Horizon: in.Horizon, Points: in.Points})
 	if err != nil {
 		return nil, err

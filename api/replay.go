@@ -101,14 +101,15 @@ func line(w io.Writer, v any) error {
 
 // steps replays a session and gives the verdict.
 func (s *Server) steps(ctx context.Context, in *replayInput, each func(replay.Step) error) (*SessionReplay, error) {
-	if err := s.alone(ctx); err != nil {
+	done, err := s.alone(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer func() { <-s.replays }()
+	defer done()
 	r := replay.New(s.cfg.Library)
 	r.History = func(again func(payload []byte) error) error { return s.upTo(ctx, in.Campaign, r.Records(), again) }
 	steps := replay.NewSteps(r, in.ID, each)
-	err := s.cfg.Journal.Read(ctx, in.Campaign, 0, func(c journal.Commit) error { return steps.Commit(c.Payload) })
+	err = s.cfg.Journal.Read(ctx, in.Campaign, 0, func(c journal.Commit) error { return steps.Commit(c.Payload) })
 	out := &SessionReplay{Session: in.ID, Commands: r.Commands(), Records: r.Records()}
 	var unusable *replay.Unusable
 	switch {
@@ -123,9 +124,24 @@ func (s *Server) steps(ctx context.Context, in *replayInput, each func(replay.St
 	return out, nil
 }
 
-// alone waits until no other replay runs. The caller gives its place back. When
-// too many wait already, one more is sent away at once instead of piling up.
-func (s *Server) alone(ctx context.Context) error {
+// alone waits until no other replay runs; the function it returns lets the next
+// one begin. When too many wait already, or too many of this caller's, one more
+// is sent away at once instead of piling up: nobody keeps the others waiting by
+// asking again and again.
+func (s *Server) alone(ctx context.Context) (done func(), err error) {
+	free, ok := s.asking.open(callerOf(ctx).Campaign, callerOf(ctx).name())
+	if !ok {
+		return nil, newProblem("too-many-requests", fmt.Sprintf("a token may ask for %d replays and prognoses at a time", ReplaysPerToken)).retryAfter(1)
+	}
+	if err := s.turn(ctx); err != nil {
+		free()
+		return nil, err
+	}
+	return func() { <-s.replays; free() }, nil
+}
+
+// turn waits for its turn among those who ask for a replay.
+func (s *Server) turn(ctx context.Context) error {
 	select {
 	case s.replays <- struct{}{}:
 		return nil

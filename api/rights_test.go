@@ -378,25 +378,40 @@ func TestMaxCampaigns(t *testing.T) {
 	read[NewCampaign](t, create(first), 201)
 }
 
-// One replay at a time, a few that wait; one more is told to come back.
+// One replay at a time, a few that wait, and no more than a few of anybody's; one
+// more is told to come back.
 func TestReplaysWait(t *testing.T) {
 	g := newGame(t)
+	var tokens []string
+	for i := range (ReplaysWaiting + 1) / ReplaysPerToken {
+		body := fmt.Sprintf(`{"handle":"reader%d","role":"spectator"}`, i)
+		tokens = append(tokens, read[NewToken](t, g.ask("POST", g.path("/participants"), g.gm, body), 201).Token)
+	}
 	g.server.replays <- struct{}{} // one is under way
 	path := g.path("/sessions/" + g.session + "/replay")
+	refused := func(token string) {
+		t.Helper()
+		r := g.get(path, token)
+		problem(t, r, "too-many-requests", "")
+		if r.Header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+	}
 	var all sync.WaitGroup
-	for range ReplaysWaiting {
-		all.Go(func() { read[SessionReplay](t, g.get(path, g.anna), 200) })
+	waiting := int64(0)
+	for _, token := range tokens {
+		for range ReplaysPerToken {
+			all.Go(func() { read[SessionReplay](t, g.get(path, token), 200) })
+		}
+		for waiting += ReplaysPerToken; g.server.waiting.Load() < waiting; {
+			time.Sleep(time.Millisecond)
+		}
+		refused(token)
 	}
-	for g.server.waiting.Load() < ReplaysWaiting {
-		time.Sleep(time.Millisecond)
-	}
-	r := g.get(path, g.anna)
-	problem(t, r, "too-many-requests", "")
-	if r.Header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
-	}
+	refused(g.anna) // who has asked for nothing yet: all places are taken
 	<-g.server.replays
 	all.Wait()
+	read[SessionReplay](t, g.get(path, tokens[0]), 200)
 }
 
 // A token reads so many whole ledgers at a time.

@@ -54,6 +54,7 @@ type Server struct {
 	systems  []systemView
 	streams  streams
 	exports  streams
+	asking   streams       // for a replay, running and waiting
 	replays  chan struct{} // holds a token for each replay under way
 	waiting  atomic.Int64  // for it, or under way
 	timing   timing
@@ -95,6 +96,7 @@ func New(cfg Config) (*Server, error) {
 		cfg: cfg, echo: echo.New(),
 		streams: streams{campaigns: map[string]int{}, callers: map[string]int{}},
 		exports: streams{campaigns: map[string]int{}, callers: map[string]int{}, perCaller: ExportsPerToken},
+		asking:  streams{campaigns: map[string]int{}, callers: map[string]int{}, perCaller: ReplaysPerToken},
 		replays: make(chan struct{}, ReplaysAtOnce),
 		rates:   newRates(cfg.Rates),
 		timing:  timing{heartbeat, eventTimeout, AfterTimeout, grace, readTimeout},
