@@ -29,8 +29,10 @@ type nodeConfig struct {
 	Dir        string // data folder: keys, tokens, and the store of the embedded server
 	Listen     string
 	NATS       string // URL of a JetStream cluster; empty: embedded
-	Creds      string
-	Partitions int // of a new ledger
+	Creds      string // file with the credentials for NATS, or
+	NKey       string // file with the seed of a key
+	CA         string // file with the certificates that may vouch for NATS
+	Partitions int    // of a new ledger
 	Replicas   int
 	Server     string // name in the origin of checkpoints
 	Strict     bool   // archive and checkpoints are part of the acknowledgement
@@ -87,7 +89,7 @@ func startNode(ctx context.Context, cfg nodeConfig) (*node, error) {
 func openJournal(ctx context.Context, cfg nodeConfig, bots []journal.Bot) (journal.Journal, error) {
 	options := journal.Options{Partitions: cfg.Partitions, Replicas: cfg.Replicas, Logger: cfg.Log}
 	if cfg.NATS != "" {
-		options.URL, options.CredsFile = cfg.NATS, cfg.Creds
+		options.URL, options.CredsFile, options.NKeyFile, options.CAFile = cfg.NATS, cfg.Creds, cfg.NKey, cfg.CA
 		return journal.Connect(ctx, options)
 	}
 	if _, err := archive.FinishRestore(cfg.journalDir(), cfg.archiveDir()); err != nil {

@@ -45,6 +45,8 @@ func nodeFlags(cmd *cobra.Command, cfg *nodeConfig) {
 	f.StringVar(&cfg.Listen, "listen", "127.0.0.1:8037", "address to serve on")
 	f.StringVar(&cfg.NATS, "nats", "", "URL of a JetStream server or cluster instead of the embedded one")
 	f.StringVar(&cfg.Creds, "nats-creds", "", "credentials file for --nats")
+	f.StringVar(&cfg.NKey, "nats-nkey", "", "file with the seed of a key for --nats")
+	f.StringVar(&cfg.CA, "nats-ca", "", "file with the certificates that may vouch for the servers of --nats tls://…; empty: those of the system")
 	f.IntVar(&cfg.Partitions, "partitions", journal.DefaultPartitions, "streams of a new ledger; fixed once it is made")
 	f.IntVar(&cfg.Replicas, "replicas", 1, "replicas of a new ledger on --nats: 1, 3 or 5")
 	f.BoolVar(&cfg.Strict, "strict", false, "answer only when archive and checkpoint are on disk as well (two more disk syncs a command)")
@@ -54,6 +56,7 @@ func nodeFlags(cmd *cobra.Command, cfg *nodeConfig) {
 	f.Float64Var(&cfg.Rates.Token, "rate-token", api.DefaultRates.Token, "requests a second of one token; 0: no bound")
 	f.Float64Var(&cfg.Rates.Address, "rate-address", api.DefaultRates.Address, "requests a second of one address; 0: no bound, for a server behind a proxy")
 	f.Float64Var(&cfg.Rates.Wrong, "rate-wrong", api.DefaultRates.Wrong, "wrong tokens a second of one address; 0: no bound")
+	f.IntVar(&cfg.Rates.Connections, "max-connections", api.DefaultRates.Connections, "open connections of one address; 0: no bound, for a server behind a proxy")
 	f.IntVar(&cfg.MaxCampaigns, "max-campaigns", api.DefaultMaxCampaigns, "how many campaigns the server may hold; 0: no bound")
 	f.StringVar(&cfg.Server, "name", "tallystick", "name of this server in the origin of new campaigns' checkpoints")
 }
