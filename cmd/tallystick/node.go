@@ -182,21 +182,6 @@ func isNew(j journal.Journal) bool {
 	return h.Reachable && !slices.ContainsFunc(h.Partitions, func(p journal.PartitionHealth) bool { return p.Last > 0 })
 }
 
-// certificate is what the server shows who it is with; nil when it has none.
-func certificate(cfg nodeConfig) (*tls.Config, error) {
-	switch {
-	case cfg.TLSCert == "" && cfg.TLSKey == "":
-		return nil, nil
-	case cfg.TLSCert == "" || cfg.TLSKey == "":
-		return nil, &codeError{exitUnusable, errors.New("tls-cert and tls-key belong together")}
-	}
-	pair, err := tls.LoadX509KeyPair(cfg.TLSCert, cfg.TLSKey)
-	if err != nil {
-		return nil, fmt.Errorf("certificate: %w", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
-}
-
 func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 	keys, err := ledger.LoadKeys(cfg.Dir, isNew(n.journal))
 	if err != nil {

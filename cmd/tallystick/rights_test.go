@@ -123,6 +123,25 @@ func TestHTTPS(t *testing.T) {
 			t.Error("it answers in the clear")
 		}
 	}
+
+	// Renewed while the server runs; files that are of no use change nothing.
+	_, _, renewed := certificateFiles(t, dir)
+	answers := func(roots *x509.CertPool) bool {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(base, "https://"), &tls.Config{RootCAs: roots})
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	}
+	if !answers(renewed) || answers(roots) {
+		t.Error("it does not show the new certificate")
+	}
+	if err := os.WriteFile(key, []byte("spoiled"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !answers(renewed) {
+		t.Error("a spoiled key took the certificate away")
+	}
 	if _, errs, code := told(t, "serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--tls-cert", cert); code != exitUnusable || !strings.Contains(errs, "belong together") {
 		t.Errorf("half a certificate: %d %s", code, errs)
 	}
