@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"math"
+	"net"
+	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -13,16 +15,19 @@ import (
 	"tallystick/api/telemetry"
 )
 
-// Rates bound how often may be asked. A rate of 0 is no bound.
+// Rates bound how often may be asked, and by how many connections. 0 is no bound.
 type Rates struct {
 	Token   float64 // requests a second of one token
 	Address float64 // requests a second of one address; an IPv6 address counts as its /64
 	Wrong   float64 // requests a second with a token that is not in force, of one address
+	// Connections is how many one address may have open at a time, live feeds
+	// among them.
+	Connections int
 }
 
 // DefaultRates are generous to a table and to its bots, and tight to who
 // guesses: five wrong tokens a minute.
-var DefaultRates = Rates{Token: 1_000, Address: 2_000, Wrong: 5.0 / 60}
+var DefaultRates = Rates{Token: 1_000, Address: 2_000, Wrong: 5.0 / 60, Connections: 1_000}
 
 const (
 	// burstSeconds is how many seconds' worth of requests may come at once.
@@ -101,6 +106,33 @@ func network(address string) string {
 		return address
 	}
 	return p.String()
+}
+
+// crowds counts the connections of each address. Whoever has too many open would
+// take the files that the ledger needs; one more is closed at once.
+type crowds struct {
+	most int // of one address; 0: no bound
+
+	mu sync.Mutex
+	at map[string]int
+}
+
+// state is told what becomes of every connection.
+func (c *crowds) state(conn net.Conn, state http.ConnState) {
+	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
+	if c.most == 0 || err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch at := network(host); state {
+	case http.StateNew:
+		if c.at[at]++; c.at[at] > c.most {
+			_ = conn.Close() // which comes here again
+		}
+	case http.StateClosed, http.StateHijacked:
+		countOut(c.at, at)
+	}
 }
 
 func tooMany(limit, detail string, wait time.Duration) *Problem {

@@ -581,6 +581,29 @@ func TestWiden(t *testing.T) {
 	}
 }
 
+// Who rolled blind does not get at the dice by showing a later roll of the same
+// lane, whose seed leads to them: a game master alone may.
+func TestBlindRollsStayBlind(t *testing.T) {
+	g := newGame(t)
+	roll := func(visibility string) int64 {
+		return g.command(g.anna, `{"type":"roll","data":{"expression":"1d20"},"visibility":"`+visibility+`"}`).Last
+	}
+	open := func(token string, n int64, more string) reply {
+		return g.ask("POST", g.path("/commands"), token, fmt.Sprintf(`{"type":"roll.open","data":{"roll":%d%s}}`, n, more), "Idempotency-Key", key())
+	}
+	first, blind, last := roll("private"), roll("blind"), roll("private")
+	read[CommandAnswer](t, open(g.anna, first, ""), 200) // nothing lies before it
+	for _, more := range []string{"", `,"shows_earlier":true`} {
+		if p := problem(t, open(g.anna, last, more), "forbidden", ""); !strings.Contains(p.Detail, fmt.Sprint(blind)) {
+			t.Errorf("got %+v", p)
+		}
+	}
+	read[CommandAnswer](t, open(g.gm, last, `,"shows_earlier":true`), 200)
+	if r := read[SessionReplay](t, g.get(g.path("/sessions/"+g.session+"/replay"), g.sven), 200); !r.Identical {
+		t.Errorf("got %+v", r)
+	}
+}
+
 // A retry of a secret roll is the same roll, for who gave it; under the key of
 // somebody else's nothing is told.
 func TestSecretRetry(t *testing.T) {

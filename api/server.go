@@ -189,12 +189,14 @@ func (s *Server) Handler() http.Handler { return s.echo }
 // and returns nil; what is not answered within a few seconds is cut off and
 // returned as an error. A server that has stopped does not start again.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	open := crowds{most: s.cfg.Rates.Connections, at: map[string]int{}}
 	srv := &http.Server{
 		Handler:           s.echo,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       s.timing.read,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    MaxHeader,
+		ConnState:         open.state,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)

@@ -68,22 +68,28 @@ var lookalikes = func() map[rune]string {
 	return all
 }()
 
-// alike reports whether an eye can hardly tell two names apart: as they are
-// spelled, or where a capital I among small letters is read as an l.
-func alike(a, b string) bool {
-	return Skeleton(a) == Skeleton(b) || Skeleton(asRead(a)) == Skeleton(asRead(b))
+// looks are what a name looks like as it is spelled, and where a capital I among
+// small letters is read as an l.
+type looks struct{ spelled, misread string }
+
+func looksOf(name string) looks {
+	l := looks{spelled: Skeleton(name)}
+	l.misread = l.spelled
+	if strings.Contains(name, "I") && strings.IndexFunc(name, unicode.IsLower) >= 0 {
+		l.misread = Skeleton(strings.ReplaceAll(name, "I", "l"))
+	}
+	return l
 }
 
-func asRead(name string) string {
-	if strings.IndexFunc(name, unicode.IsLower) < 0 {
-		return name
-	}
-	return strings.ReplaceAll(name, "I", "l")
+// like reports whether an eye can hardly tell two names apart.
+func (l looks) like(other looks) bool {
+	return l.spelled == other.spelled || l.misread == other.misread
 }
 
 // Lookalike refuses a command that would bring a name into the campaign that
-// looks like one that is there, or that nobody sees. It is asked for new commands alone: ledgers
-// from before it may hold such names, and are decided again as they are.
+// looks like one that is there, or that nobody sees. It is asked for new
+// commands alone: ledgers from before it may hold such names, and are decided
+// again as they are.
 func (c *Campaign) Lookalike(cmd Command) error {
 	switch cmd.Type {
 	case "character.create":
@@ -91,11 +97,12 @@ func (c *Campaign) Lookalike(cmd Command) error {
 		if json.Unmarshal(cmd.Data, &d) != nil {
 			return nil // deciding says what is wrong with it
 		}
-		if Skeleton(d.Name) == "" {
+		look := looksOf(d.Name)
+		if look.spelled == "" {
 			return unseen(d.Name)
 		}
 		for _, id := range c.order {
-			if ch, _ := c.Character(id); !ch.Retired && alike(ch.Name, d.Name) {
+			if ch, _ := c.Character(id); !ch.Retired && look.like(looksOf(ch.Name)) {
 				return Reject("looks_like", "", "%q looks like the name of %q, who is there already: choose another, or add a number", d.Name, ch.Name).On("name")
 			}
 		}
@@ -112,17 +119,18 @@ func (c *Campaign) Lookalike(cmd Command) error {
 // likeParticipant holds a handle and a name against those of everybody else:
 // nobody may look like somebody else by either.
 func (c *Campaign) likeParticipant(d ParticipantAdd) error {
-	if d.Name != "" && Skeleton(d.Name) == "" {
+	handle, name := looksOf(d.Handle), looksOf(d.Name)
+	if d.Name != "" && name.spelled == "" {
 		return unseen(d.Name)
 	}
 	for _, other := range c.Participants() {
 		p, _ := c.Participant(other)
 		for _, taken := range []string{p.Handle, p.Name} {
-			switch {
+			switch look := looksOf(taken); {
 			case taken == "" || p.Handle == d.Handle:
-			case alike(d.Handle, taken):
+			case handle.like(look):
 				return Reject("looks_like", "", "%q looks like %q, who takes part already", d.Handle, taken).On("handle")
-			case d.Name != "" && alike(d.Name, taken):
+			case d.Name != "" && name.like(look):
 				return Reject("looks_like", "", "%q looks like %q, who takes part already", d.Name, taken).On("name")
 			}
 		}

@@ -369,8 +369,14 @@ func openRoll(t *Turn, d *RollOpen) error {
 	if err != nil {
 		return err
 	}
-	if earlier, ok := t.c.sealedBefore(s); ok && !d.ShowsEarlier {
-		return Reject("shows_earlier", "", "record %d was rolled in secret before it on the same lane, and its dice could be computed from this roll's seed: open record %d first, or say shows_earlier if everybody may know them", earlier, earlier).On("roll")
+	earlier := t.c.sealedBefore(s)
+	for _, n := range earlier {
+		if _, err := t.secretRoll(n); err != nil {
+			return &Forbidden{Reason: fmt.Sprintf("record %d was rolled before it on the same lane, and its dice could be computed from this roll's seed: a game master opens it", n)}
+		}
+	}
+	if len(earlier) > 0 && !d.ShowsEarlier {
+		return Reject("shows_earlier", "", "record %d was rolled in secret before it on the same lane, and its dice could be computed from this roll's seed: open record %d first, or say shows_earlier if everybody may know them", earlier[0], earlier[0]).On("roll")
 	}
 	if err := opens(s, d.Salt, d.Payload); err != nil {
 		return err
@@ -388,14 +394,14 @@ func openRoll(t *Turn, d *RollOpen) error {
 
 // sealedBefore is the first secret roll that waits to be opened on a roll's
 // lane and was made before it.
-func (c *Campaign) sealedBefore(s Sealed) (n int64, ok bool) {
+func (c *Campaign) sealedBefore(s Sealed) (earlier []int64) {
 	for _, n := range sortedKeys(c.sealed) {
 		e := c.sealed[n]
 		if !e.Target && !e.Ruling && e.Session == s.Session && e.Lane.Name == s.Lane.Name && e.I < s.I {
-			return n, true
+			earlier = append(earlier, n)
 		}
 	}
-	return 0, false
+	return earlier
 }
 
 // ReadRoll reads the payload of a secret roll: byte for byte what a roll.made

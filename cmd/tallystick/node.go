@@ -34,8 +34,10 @@ type nodeConfig struct {
 	Dir        string // data folder: keys, tokens, and the store of the embedded server
 	Listen     string
 	NATS       string // URL of a JetStream cluster; empty: embedded
-	Creds      string
-	Partitions int // of a new ledger
+	Creds      string // file with the credentials for NATS, or
+	NKey       string // file with the seed of a key
+	CA         string // file with the certificates that may vouch for NATS
+	Partitions int    // of a new ledger
 	Replicas   int
 	Server     string // name in the origin of checkpoints
 	Strict     bool   // archive and checkpoints are part of the acknowledgement
@@ -112,7 +114,7 @@ func startNode(ctx context.Context, cfg nodeConfig) (*node, error) {
 func openJournal(ctx context.Context, cfg nodeConfig, bots []journal.Bot) (journal.Journal, error) {
 	options := journal.Options{Partitions: cfg.Partitions, Replicas: cfg.Replicas, Logger: cfg.Log}
 	if cfg.NATS != "" {
-		options.URL, options.CredsFile = cfg.NATS, cfg.Creds
+		options.URL, options.CredsFile, options.NKeyFile, options.CAFile = cfg.NATS, cfg.Creds, cfg.NKey, cfg.CA
 		return journal.Connect(ctx, options)
 	}
 	if _, err := archive.FinishRestore(cfg.journalDir(), cfg.archiveDir()); err != nil {
@@ -214,21 +216,6 @@ func (n *node) inspect(ctx context.Context, cfg nodeConfig) {
 func isNew(j journal.Journal) bool {
 	h := j.Health(context.Background())
 	return h.Reachable && !slices.ContainsFunc(h.Partitions, func(p journal.PartitionHealth) bool { return p.Last > 0 })
-}
-
-// certificate is what the server shows who it is with; nil when it has none.
-func certificate(cfg nodeConfig) (*tls.Config, error) {
-	switch {
-	case cfg.TLSCert == "" && cfg.TLSKey == "":
-		return nil, nil
-	case cfg.TLSCert == "" || cfg.TLSKey == "":
-		return nil, &codeError{exitUnusable, errors.New("tls-cert and tls-key belong together")}
-	}
-	pair, err := tls.LoadX509KeyPair(cfg.TLSCert, cfg.TLSKey)
-	if err != nil {
-		return nil, fmt.Errorf("certificate: %w", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
 }
 
 func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {

@@ -123,6 +123,25 @@ func TestHTTPS(t *testing.T) {
 			t.Error("it answers in the clear")
 		}
 	}
+
+	// Renewed while the server runs; files that are of no use change nothing.
+	_, _, renewed := certificateFiles(t, dir)
+	answers := func(roots *x509.CertPool) bool {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(base, "https://"), &tls.Config{RootCAs: roots})
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	}
+	if !answers(renewed) || answers(roots) {
+		t.Error("it does not show the new certificate")
+	}
+	if err := os.WriteFile(key, []byte("spoiled"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !answers(renewed) {
+		t.Error("a spoiled key took the certificate away")
+	}
 	if _, errs, code := told(t, "serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--tls-cert", cert); code != exitUnusable || !strings.Contains(errs, "belong together") {
 		t.Errorf("half a certificate: %d %s", code, errs)
 	}
@@ -268,6 +287,85 @@ func TestBotCommand(t *testing.T) {
 	if store, err := openJournal(t.Context(), cfg, nil); !errors.Is(err, journal.ErrInvalid) {
 		store.Close()
 		t.Errorf("a port for everybody without a certificate: %v", err)
+	}
+}
+
+// An address has so many connections open and no more; one that is closed makes
+// room for another.
+func TestMaxConnections(t *testing.T) {
+	p := serve(t, t.TempDir(), "--max-connections", "3")
+	address := strings.TrimPrefix(p.base, "http://")
+	open := func() net.Conn {
+		t.Helper()
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	answers := func(conn net.Conn) bool {
+		fmt.Fprintf(conn, "GET /healthz HTTP/1.1\r\nHost: %s\r\n\r\n", address)
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		return err == nil && strings.Contains(line, "200")
+	}
+	held := []net.Conn{open(), open(), open()}
+	for _, conn := range held {
+		if !answers(conn) {
+			t.Error("one within the bound is closed")
+		}
+	}
+	for range 5 {
+		if answers(open()) {
+			t.Error("one beyond the bound is answered")
+		}
+	}
+	if !answers(held[0]) {
+		t.Error("who was there is closed")
+	}
+	held[1].Close()
+	for !answers(open()) { // until the server has noticed
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// A node and the NATS servers behind it speak TLS, with a key for the node, and
+// the node does not talk to one for which nobody it trusts vouches.
+func TestNATSOverTLS(t *testing.T) {
+	dir, address := t.TempDir(), freeAddress(t)
+	cert, key, _ := certificateFiles(t, dir)
+	seed, public, err := journal.NewBotKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	nkey, config := filepath.Join(dir, "node.nk"), filepath.Join(dir, "server.conf")
+	text := fmt.Sprintf("listen: %q\njetstream { store_dir: %q, sync_interval: always }\ntls { cert_file: %q, key_file: %q }\nauthorization { users: [{ nkey: %s }] }\n",
+		address, filepath.Join(dir, "store"), cert, key, public)
+	for path, text := range map[string][]byte{nkey: seed, config: []byte(text)} {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &stores{t: t, configs: []string{config}}
+	s.start(0)
+	for conn, err := net.Dial("tcp", address); ; conn, err = net.Dial("tcp", address) { // until it listens
+		if err == nil {
+			conn.Close()
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	flags := []string{"--nats", "tls://" + address, "--nats-nkey", nkey}
+	if _, err := tryServe(t, filepath.Join(dir, "stranger"), flags...); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a server for which nobody vouches: %v", err)
+	}
+	if _, err := tryServe(t, filepath.Join(dir, "keyless"), "--nats", "tls://"+address, "--nats-ca", cert); err == nil || !strings.Contains(err.Error(), "uthoriz") {
+		t.Errorf("without a key: %v", err)
+	}
+	p := serveSoon(t, filepath.Join(dir, "data"), append(flags, "--nats-ca", cert)...)
+	campaign := p.newCampaign("rpgamix")
+	if _, err := p.command(t.Context(), campaign, "note.add", map[string]any{"text": "across the wire"}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -123,6 +123,7 @@ func (e *embedded) open(ctx context.Context, o Options) (*jetStream, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.gate.shut(admin.public)
 	folder := filepath.Join(o.Dir, storeName)
 	before, err := remembered(folder, layout.partitions)
 	if err != nil {

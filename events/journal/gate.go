@@ -55,6 +55,13 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 	return true
 }
 
+// shut lets a key of the program's own in no more.
+func (g *gate) shut(key string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.own, key)
+}
+
 // listener hears some subjects and does nothing else.
 func (g *gate) listener(key string, subjects []string) *server.User {
 	return &server.User{Username: key, Account: g.bots, Permissions: &server.Permissions{
