@@ -78,6 +78,8 @@ func TestNoRouteTellsASecret(t *testing.T) {
 	n := secretNight(t, "")
 	other := play(t, n.node)
 	w := &walk{night: n, told: map[string]map[string]bool{}}
+	made := read[LinkItem](t, n.ask("POST", n.path("/links"), n.anna, `{"expression":"1d6"}`), 201)
+	w.link = strings.TrimPrefix(made.Address, linkPath)
 	for path, item := range n.server.api.OpenAPI().Paths {
 		for method, op := range operations(item) {
 			for _, address := range w.addresses(path, op) {
@@ -129,6 +131,7 @@ func TestNoRouteTellsASecret(t *testing.T) {
 type walk struct {
 	*night
 	told map[string]map[string]bool // by marker and caller
+	link string                     // token of one that rolls once
 }
 
 func operations(item *huma.PathItem) map[string]*huma.Operation {
@@ -144,7 +147,7 @@ var pathParameter = regexp.MustCompile(`\{([a-z_]+)\}`)
 func (w *walk) addresses(path string, op *huma.Operation) []string {
 	values := map[string][]string{
 		"campaign": {w.id}, "character": {w.bob}, "session": {w.session}, "handle": {"nobody"}, "invitation": {"none"},
-		"system": {"toy"}, "slug": {"rejected"}, "file": {"main.js"}, "dispute": {key()}, "command": {key()}, "hook": {"none"}, "link": {"none"},
+		"system": {"toy"}, "slug": {"rejected"}, "file": {"main.js"}, "dispute": {key()}, "command": {key()}, "hook": {"none"}, "link": {"none"}, "token": {w.link},
 	}
 	for _, at := range w.at { // each seal, and the public roll behind it
 		values["n"] = append(values["n"], fmt.Sprint(at), fmt.Sprint(at+1))
@@ -194,6 +197,8 @@ var bodies = map[string][]string{
 	"DELETE /v1/campaigns/{campaign}/participants/{handle}/token": {``},
 	"POST /v1/campaigns/{campaign}/invitations":                   {`{"handle":"kim","role":"player"}`},
 	"DELETE /v1/campaigns/{campaign}/invitations/{invitation}":    {``},
+	"POST /v1/campaigns/{campaign}/links":                         {`{"expression":"1d6"}`},
+	"POST /link/{token}":                                          {``},
 	"POST /v1/invitations/accept":                                 {`{"token":"none"}`},
 	"POST /v1/sign-in":                                            {`{"token":"none"}`},
 	"DELETE /v1/sign-in":                                          {``},

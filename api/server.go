@@ -162,6 +162,7 @@ func (s *Server) routes(schemas *schemas) {
 	s.signInRoutes()
 	s.systemRoutes()
 	s.healthRoutes()
+	s.linkRoutes()
 	s.pageRoutes()
 	s.consoleRoutes()
 }

@@ -382,6 +382,7 @@ func Core() Registry {
 	r.Add(fairness())
 	r.Add(disputes())
 	r.Add(keys())
+	r.Add(links())
 	return r
 }
 

@@ -197,6 +197,7 @@ type Campaign struct {
 	known        map[string]Known
 	sealed       map[int64]Sealed // secret rolls, targets and rulings that are not opened
 	disputes     map[string]Dispute
+	links        map[string]Link // that were not used yet
 	corrections  []Correction
 	// over holds the characters that a turn has changed, so that deciding
 	// leaves the campaign as it was; nil outside a turn.
@@ -357,6 +358,8 @@ func (c *Campaign) applyFrom(command, by string, clock int64, e events.Event) er
 		c.disputed(Dispute{ID: e.Dispute, Roll: e.Roll, By: by})
 	case *events.CorrectionMade:
 		c.corrected(command, e)
+	case *events.LinkMade:
+		c.linked(by, e)
 	}
 	return c.apply(clock, e)
 }
@@ -395,6 +398,8 @@ func (c *Campaign) apply(clock int64, e events.Event) error {
 		c.seal(Sealed{Session: e.Session, Seal: e.Seal, Ruling: true})
 	case *events.RulingOpened:
 		c.unseal(e.Sealed)
+	case *events.LinkRolled:
+		c.unlinked(e.Link)
 	case *events.LedgerRecovered:
 		c.lost()
 	case *events.DisputeRuled:

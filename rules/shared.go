@@ -45,6 +45,8 @@ func shared() []CommandSpec {
 		Spec("character.amend", "Amend a character", "Replaces the sheet and says why. Wounds stay.", GMOnly, amendCharacter),
 		Spec("character.retire", "Retire a character", "Takes a character out of play and says why.", GMOnly, retireCharacter),
 		Spec("roll", "Roll dice", "Throws dice in free notation, such as 3d6kh2+1.", OwnCharacters, roll).InSecret(),
+		Spec(LinkMakeType, "Make a link that rolls once", "Promises a roll and records it: whoever has the link's address makes it, once. A link cannot be taken back; one that nobody uses stays to be seen.", OwnCharacters, makeLink),
+		Spec(LinkRollType, "Roll by a link", "Makes the roll of a link, on the lane of who made it. The link's page gives this command.", Participants, rollLink),
 		Spec("clock.advance", "Advance the clock", "Lets game time pass; what falls due is decided on the way.", GMOnly, advance),
 		Spec(resumeType, "Go on with an advance", "Continues an advance of the clock that takes more than one commit.", Program, resume),
 		Spec(recoverType, "Begin the ledger anew", "After a loss that cannot be healed: what is left goes on as a new log, and the record names what is missing.", Program, recoverLedger),
