@@ -104,7 +104,7 @@ func TestNoRouteTellsASecret(t *testing.T) {
 			t.Errorf("the ledger tells a secret: %s", line)
 		}
 	}
-	for _, bucket := range []string{"vault", "tokens"} {
+	for _, bucket := range []string{"vault", "tokens", "webhooks"} {
 		b, err := n.journal.Bucket(t.Context(), bucket)
 		if err != nil {
 			t.Fatal(err)
@@ -198,6 +198,9 @@ var bodies = map[string][]string{
 	"POST /v1/campaigns/{campaign}/invitations":                   {`{"handle":"kim","role":"player"}`},
 	"DELETE /v1/campaigns/{campaign}/invitations/{invitation}":    {``},
 	"POST /v1/campaigns/{campaign}/links":                         {`{"expression":"1d6"}`},
+	"POST /v1/campaigns/{campaign}/webhooks":                      {`{"url":"http://127.0.0.1:1/","secrets":true,"from":0}`},
+	"DELETE /v1/campaigns/{campaign}/webhooks/{hook}":             {``},
+	"POST /v1/campaigns/{campaign}/webhooks/{hook}/replay":        {`{"from":0}`},
 	"POST /link/{token}":                                          {``},
 	"POST /v1/invitations/accept":                                 {`{"token":"none"}`},
 	"POST /v1/sign-in":                                            {`{"token":"none"}`},

@@ -31,9 +31,10 @@ var mayImport = map[string][]string{
 	"projections/internal/example": {"events"},
 	"projections/feed":             {"events", "events/journal", "projections"},
 	"replay":                       {"events", "events/merkle", "rules", "rules/dice", "projections"},
-	"api":                          {"events", "events/journal", "events/merkle", "rules", "rules/dice", "projections", "projections/feed", "replay", "api/ledger", "api/console"},
+	"api":                          {"events", "events/journal", "events/merkle", "rules", "rules/dice", "projections", "projections/feed", "replay", "api/ledger", "api/webhooks", "api/console"},
 	"api/console":                  {},
 	"api/ledger":                   {"events", "events/archive", "events/journal", "events/merkle", "replay", "rules", "rules/dice"},
+	"api/webhooks":                 {"events", "events/journal", "rules", "api/ledger"},
 	"cmd/tallystick":               {"*"},
 }
 

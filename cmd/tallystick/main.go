@@ -74,7 +74,7 @@ TALLYSTICK_LISTEN) or as a line "listen = 127.0.0.1:8037" in a file named by
 	}
 	root.PersistentFlags().String("config", "", "file with lines \"flag = value\"")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codeError{exitUnusable, err} })
-	root.AddCommand(serveCommand(), demoCommand(), replayCommand(), auditCommand(), whatIfCommand(), transcriptCommand(), verifyCommand(), exportCommand(), importCommand(), restoreCommand(), rotateKeyCommand(), conformCommand(), prognosisCommand(), seatCommand(), tokenCommand(), botCommand(), rollCommand(), disputesCommand(), disputeCommand(), correctCommand(), benchCommand(), versionCommand())
+	root.AddCommand(serveCommand(), demoCommand(), replayCommand(), auditCommand(), whatIfCommand(), transcriptCommand(), verifyCommand(), exportCommand(), importCommand(), restoreCommand(), rotateKeyCommand(), conformCommand(), prognosisCommand(), seatCommand(), tokenCommand(), botCommand(), webhookCommand(), rollCommand(), disputesCommand(), disputeCommand(), correctCommand(), benchCommand(), versionCommand())
 	return root
 }
 

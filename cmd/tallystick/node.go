@@ -40,6 +40,8 @@ type nodeConfig struct {
 	NATSListen      string    // where bots come in by NATS; empty: nowhere
 	Rates           api.Rates // the zero Rates bound nothing
 	MaxCampaigns    int       // 0: no bound
+	WebhookAllow    []string  // addresses and prefixes beside the public ones
+	NATSCommands    bool      // commands are taken by NATS from the cluster of NATS
 }
 
 // A node is one running program: the journal, the ledger over it, the views,
@@ -54,6 +56,7 @@ type node struct {
 	found    archive.Report           // by the archive, at the start
 	damaged  atomic.Pointer[[]string] // what is wrong with the checkpoints' file, once it is read
 	ledger   *ledger.Ledger
+	outward  atomic.Pointer[outward]
 	server   *api.Server
 	listener net.Listener
 	stop     context.CancelFunc // ends the views' follower
@@ -203,7 +206,11 @@ func (n *node) open(cfg nodeConfig) error {
 	if err != nil {
 		return err
 	}
-	hub := feed.NewHub(n.journal)
+	hub := feed.NewHub(n.journal, feed.Also(func(c journal.Commit) {
+		if o := n.outward.Load(); o != nil {
+			o.followed(c)
+		}
+	}))
 	if err := hub.Start(following); err != nil {
 		return fmt.Errorf("follow the ledger: %w", err)
 	}
@@ -216,13 +223,18 @@ func (n *node) open(cfg nodeConfig) error {
 	}
 	n.ledger, err = ledger.New(following, ledger.Config{
 		Journal: n.journal, Library: library(), Keys: keys, Server: cfg.Server,
-		Committed: hub.Notify, Archive: n.archive, Heads: n.heads, Recover: left, Log: cfg.Log,
+		Committed: func(c journal.Commit) { hub.Notify(c); n.outward.Load().committed(c) }, Archive: n.archive, Heads: n.heads, Recover: left, Log: cfg.Log,
 	})
 	if err != nil {
 		return err
 	}
+	out, err := openOutward(following, cfg, n.journal, n.ledger, keys)
+	if err != nil {
+		return err
+	}
+	n.outward.Store(out)
 	n.server, err = api.New(api.Config{
-		Ledger: n.ledger, Hub: hub, Tokens: tokens, Library: library(), Journal: n.journal,
+		Ledger: n.ledger, Hub: hub, Tokens: tokens, Library: library(), Journal: n.journal, Webhooks: out.hooks,
 		Version: version(), Problems: n.problems, Log: cfg.Log, Rates: cfg.Rates, MaxCampaigns: cfg.MaxCampaigns,
 	})
 	if err != nil {
@@ -236,6 +248,12 @@ func (n *node) open(cfg nodeConfig) error {
 		n.Address = "https://" + n.listener.Addr().String()
 		n.listener = tls.NewListener(n.listener, encrypted)
 	}
+	if asked, ok := n.journal.(journal.Responder); ok && (cfg.NATSListen != "" || cfg.NATSCommands) {
+		if err := asked.Respond(following, n.server.Answer); err != nil {
+			return err
+		}
+	}
+	out.start(following)
 	go n.inspect(following, cfg)
 	return nil
 }
@@ -246,5 +264,6 @@ func (n *node) run(ctx context.Context) error {
 	err := n.server.Serve(ctx, n.listener)
 	n.ledger.Close()
 	n.stop()
+	n.outward.Load().running.Wait()
 	return errors.Join(err, n.heads.Close(), n.archive.Close(), n.journal.Close())
 }
