@@ -66,7 +66,7 @@ func (s *Server) linkRoutes() {
 	handle(s, route{
 		Method: http.MethodPost, Path: address, ID: "roll-link", Summary: "Roll by a link",
 		Doc:    "Makes the roll, once, and leads back to the page. When it was made before, nothing happens. Needs an open session.",
-		Access: open, Status: http.StatusSeeOther, Fails: []int{404, 422, 429, 503},
+		Access: open, Status: http.StatusSeeOther, Fails: []int{403, 404, 409, 422, 429, 503, 507},
 	}, s.rollLink)
 }
 
@@ -102,8 +102,9 @@ func (s *Server) makeLink(ctx context.Context, in *makeLinkInput) (*output[LinkI
 // given it.
 func (s *Server) linkItem(ctx context.Context, campaign string, l projections.Link) LinkItem {
 	item := LinkItem{Link: l}
-	if who := callerOf(ctx); who.gm() || !who.Admin && who.Handle == l.By {
-		item.Address = linkPath + s.cfg.Ledger.LinkToken(campaign, l.ID)
+	who, token := callerOf(ctx), s.cfg.Ledger.LinkToken(campaign, l.ID)
+	if token != "" && (who.gm() || !who.Admin && who.Handle == l.By) {
+		item.Address = linkPath + token
 	}
 	return item
 }

@@ -18,9 +18,16 @@ const linkMAC = 16
 
 // LinkToken is the secret part of a link's address. It follows from the master
 // key, so nothing has to be kept, and making the link again gives it again.
-// Both ids must be UUIDs.
+// It is empty for a link whose id is no UUID: this program made no such link.
 func (l *Ledger) LinkToken(campaign, link string) string {
-	c, id := uuid.MustParse(campaign), uuid.MustParse(link)
+	c, err := uuid.Parse(campaign)
+	if err != nil {
+		return ""
+	}
+	id, err := uuid.Parse(link)
+	if err != nil {
+		return ""
+	}
 	body := append(c[:], id[:]...)
 	return base64.RawURLEncoding.EncodeToString(append(body, l.linkMAC(body)...))
 }
