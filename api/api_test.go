@@ -8,15 +8,19 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
 	"tallystick/api/ledger"
+	"tallystick/api/webhooks"
 	"tallystick/events"
 	"tallystick/events/journal"
 	"tallystick/events/merkle"
@@ -32,8 +36,10 @@ type node struct {
 	journal journal.Journal
 	ledger  *ledger.Ledger
 	hub     *feed.Hub
+	hooks   atomic.Pointer[webhooks.Hooks]
 	server  *Server
 	http    *httptest.Server
+	stop    func() // the webhooks
 	log     *safeBuffer
 }
 
@@ -72,7 +78,7 @@ func startWith(t testing.TB, j journal.Journal, library rules.Library) *node {
 		t.Fatal(err)
 	}
 	var err error
-	n.ledger, err = ledger.New(t.Context(), ledger.Config{Journal: j, Library: library, Keys: testKeys, Server: "test.example", Committed: n.hub.Notify, Log: log})
+	n.ledger, err = ledger.New(t.Context(), ledger.Config{Journal: j, Library: library, Keys: testKeys, Server: "test.example", Committed: n.committed, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +86,16 @@ func startWith(t testing.TB, j journal.Journal, library rules.Library) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.server, err = New(Config{Ledger: n.ledger, Hub: n.hub, Tokens: tokens, Library: library, Journal: j, Version: "test", Log: log})
+	hooks, err := webhooks.Open(t.Context(), webhooks.Config{
+		Journal: j, Ledger: n.ledger, Master: testKeys.Master, Version: "test", Alone: true, Log: log,
+		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Delays: testDelays, Timeout: testTimeout,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.hooks.Store(hooks)
+	n.stop = running(t, hooks)
+	n.server, err = New(Config{Ledger: n.ledger, Hub: n.hub, Tokens: tokens, Library: library, Journal: j, Webhooks: hooks, Version: "test", Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +109,35 @@ func startWith(t testing.TB, j journal.Journal, library rules.Library) *node {
 	return n
 }
 
+// testDelays are those between attempts to reach a webhook's receiver.
+var testDelays = []time.Duration{time.Millisecond, 2 * time.Millisecond}
+
+// testTimeout is how long a webhook's receiver may take.
+var testTimeout = 20 * time.Second
+
+// running delivers until the function it returns was called.
+func running(t testing.TB, hooks *webhooks.Hooks) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		hooks.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func (n *node) committed(c journal.Commit) {
+	n.hub.Notify(c)
+	if hooks := n.hooks.Load(); hooks != nil {
+		hooks.Wake(c.Campaign)
+	}
+}
+
 func (n *node) close() {
+	n.stop()
 	n.server.stop()
 	n.http.Close()
 	n.ledger.Close()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"tallystick/events"
@@ -53,25 +52,10 @@ func (s *Server) listHidden(ctx context.Context, in *listInput) (*output[project
 	return answer(out), nil
 }
 
-// sealing are the events behind which there may be something to tell a
-// reader.
-var sealing = map[string]bool{"roll.sealed": true, "target.sealed": true, "ruling.sealed": true, "roll.widened": true}
-
 // whisper tells the reader of a live feed what a record hides, if they may
 // see it: an event of its own behind the record, without an id.
 func (l *live) whisper(ctx context.Context, rec events.Record) error {
-	if !sealing[rec.Type] {
-		return nil
-	}
-	n := rec.N
-	if rec.Type == "roll.widened" {
-		var e events.RollWidened
-		if err := json.Unmarshal(rec.Data, &e); err != nil {
-			return err
-		}
-		n = e.Sealed
-	}
-	hidden, ok, err := l.server.cfg.Ledger.Show(ctx, rec.Campaign, l.who.Handle, n)
+	n, hidden, ok, err := l.server.cfg.Ledger.Whisper(ctx, l.who.Handle, rec)
 	if err != nil || !ok {
 		return err
 	}

@@ -68,9 +68,11 @@ func (s *Server) pageRoutes() {
 		})
 }
 
-func render(name string, data any) ([]byte, error) {
+func render(name string, data any) ([]byte, error) { return renderWith(pages, name, data) }
+
+func renderWith(set *template.Template, name string, data any) ([]byte, error) {
 	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
+	if err := set.ExecuteTemplate(&b, name, data); err != nil {
 		return nil, fmt.Errorf("render the page %s: %w", name, err)
 	}
 	return b.Bytes(), nil

@@ -81,23 +81,35 @@ func TestAccess(t *testing.T) {
 		"GET /v1/campaigns/{campaign}/invitations":                      gms,
 		"DELETE /v1/campaigns/{campaign}/invitations/{invitation}":      {no, no, never, never, lost, lost, never},
 		"POST /v1/invitations/accept":                                   {lost, lost, lost, lost, lost, lost, lost},
+		"POST /v1/campaigns/{campaign}/links":                           {no, no, "", never, "", lost, never},
+		"GET /v1/campaigns/{campaign}/links":                            readers,
+		"POST /v1/campaigns/{campaign}/webhooks":                        {no, no, "", never, "", lost, never},
+		"GET /v1/campaigns/{campaign}/webhooks":                         {no, no, "", "", "", lost, never},
+		"DELETE /v1/campaigns/{campaign}/webhooks/{hook}":               {no, no, lost, lost, lost, lost, never},
+		"GET /v1/campaigns/{campaign}/webhooks/{hook}/dead":             {no, no, lost, lost, lost, lost, never},
+		"POST /v1/campaigns/{campaign}/webhooks/{hook}/replay":          {no, no, lost, lost, lost, lost, never},
+		"GET /link/{token}":                                             {lost, lost, lost, lost, lost, lost, lost},
+		"POST /link/{token}":                                            {lost, lost, lost, lost, lost, lost, lost},
 		"POST /v1/sign-in":                                              {no, no, no, no, no, no, no},
 		"DELETE /v1/sign-in":                                            everybody,
 		"GET /metrics":                                                  {no, no, never, never, never, never, ""},
 	}
 	bodies := map[string]string{
-		"POST /v1/campaigns":                              `{"name":"x","system":"toy"}`,
-		"POST /v1/campaigns/{campaign}/commands":          `{"type":"note.add","data":{"text":"x"}}`,
-		"POST /v1/campaigns/{campaign}/rolls/{n}/what-if": `{}`,
-		"POST /v1/campaigns/{campaign}/participants":      `{"handle":"h%d","role":"spectator"}`,
-		"POST /v1/campaigns/{campaign}/invitations":       `{"handle":"guest","role":"spectator"}`,
-		"POST /v1/invitations/accept":                     `{"token":"none"}`,
-		"POST /v1/sign-in":                                `{"token":"none"}`,
+		"POST /v1/campaigns":                                   `{"name":"x","system":"toy"}`,
+		"POST /v1/campaigns/{campaign}/commands":               `{"type":"note.add","data":{"text":"x"}}`,
+		"POST /v1/campaigns/{campaign}/rolls/{n}/what-if":      `{}`,
+		"POST /v1/campaigns/{campaign}/participants":           `{"handle":"h%d","role":"spectator"}`,
+		"POST /v1/campaigns/{campaign}/invitations":            `{"handle":"guest","role":"spectator"}`,
+		"POST /v1/campaigns/{campaign}/links":                  `{"expression":"1d6"}`,
+		"POST /v1/campaigns/{campaign}/webhooks/{hook}/replay": `{}`,
+		"POST /v1/campaigns/{campaign}/webhooks":               `{"url":"https://receiver.invalid/","types":["note.added"]}`,
+		"POST /v1/invitations/accept":                          `{"token":"none"}`,
+		"POST /v1/sign-in":                                     `{"token":"none"}`,
 	}
 	queries := map[string]string{"GET /v1/campaigns/{campaign}/characters/{character}/prognosis": "?treat=none", "GET /v1/campaigns/{campaign}/proofs/inclusion": "?n=0", "GET /v1/campaigns/{campaign}/proofs/consistency": "?from=1"}
 	n := fmt.Sprint(g.size() - 1)
 	dispute := g.command(g.sven, `{"type":"dispute.open","data":{"roll":`+n+`,"question":"really?"}}`).Command
-	fill := strings.NewReplacer("{campaign}", g.id, "{character}", g.bob, "{session}", g.session, "{n}", n, "{dispute}", dispute, "{system}", "toy", "{slug}", "rejected", "{handle}", "guest", "{invitation}", "none", "{file}", "main.js")
+	fill := strings.NewReplacer("{campaign}", g.id, "{character}", g.bob, "{session}", g.session, "{n}", n, "{dispute}", dispute, "{system}", "toy", "{slug}", "rejected", "{handle}", "guest", "{invitation}", "none", "{token}", "none", "{hook}", "none", "{file}", "main.js")
 	tokens := []string{"", "tally_" + strings.Repeat("0", 64), g.anna, g.sven, g.gm, other.gm, adminToken}
 	unseen := len(rows)
 	for path, item := range g.server.api.OpenAPI().Paths {

@@ -81,6 +81,8 @@ func TestNoRouteTellsASecret(t *testing.T) {
 	other := play(t, n.node)
 	w := &walk{night: n, told: map[string]map[string]bool{}, seeds: map[string]bool{}}
 	w.documented()
+	made := read[LinkItem](t, n.ask("POST", n.path("/links"), n.anna, `{"expression":"1d6"}`), 201)
+	w.link = strings.TrimPrefix(made.Address, linkPath)
 	for path, item := range n.server.api.OpenAPI().Paths {
 		for method, op := range operations(item) {
 			for _, address := range w.addresses(path, op) {
@@ -106,7 +108,7 @@ func TestNoRouteTellsASecret(t *testing.T) {
 			t.Errorf("the ledger tells a secret: %s", line)
 		}
 	}
-	for _, bucket := range []string{"vault", "tokens"} {
+	for _, bucket := range []string{"vault", "tokens", "webhooks"} {
 		b, err := n.journal.Bucket(t.Context(), bucket)
 		if err != nil {
 			t.Fatal(err)
@@ -134,6 +136,7 @@ type walk struct {
 	*night
 	told  map[string]map[string]bool // by marker and caller
 	seeds map[string]bool            // what was told to anybody and may be one: 64 hex digits
+	link  string                     // token of one that rolls once
 }
 
 // documented fails when the server answers at an address that is not in the
@@ -172,7 +175,7 @@ var pathParameter = regexp.MustCompile(`\{([a-z_]+)\}`)
 func (w *walk) addresses(path string, op *huma.Operation) []string {
 	values := map[string][]string{
 		"campaign": {w.id}, "character": {w.bob}, "session": {w.session}, "handle": {"nobody"}, "invitation": {"none"},
-		"system": {"toy"}, "slug": {"rejected"}, "file": {"main.js"}, "dispute": {key()}, "command": {key()}, "hook": {"none"}, "link": {"none"},
+		"system": {"toy"}, "slug": {"rejected"}, "file": {"main.js"}, "dispute": {key()}, "command": {key()}, "hook": {"none"}, "link": {"none"}, "token": {w.link},
 	}
 	for _, at := range w.at { // each seal, and the public roll behind it
 		values["n"] = append(values["n"], fmt.Sprint(at), fmt.Sprint(at+1))
@@ -252,6 +255,11 @@ var bodies = map[string][]string{
 	"DELETE /v1/campaigns/{campaign}/participants/{handle}/token": {``},
 	"POST /v1/campaigns/{campaign}/invitations":                   {`{"handle":"kim","role":"player"}`},
 	"DELETE /v1/campaigns/{campaign}/invitations/{invitation}":    {``},
+	"POST /v1/campaigns/{campaign}/links":                         {`{"expression":"1d6"}`},
+	"POST /v1/campaigns/{campaign}/webhooks":                      {`{"url":"http://127.0.0.1:1/","secrets":true,"from":0}`},
+	"DELETE /v1/campaigns/{campaign}/webhooks/{hook}":             {``},
+	"POST /v1/campaigns/{campaign}/webhooks/{hook}/replay":        {`{"from":0}`},
+	"POST /link/{token}":                                          {``},
 	"POST /v1/invitations/accept":                                 {`{"token":"none"}`},
 	"POST /v1/sign-in":                                            {`{"token":"none"}`},
 	"DELETE /v1/sign-in":                                          {``},

@@ -24,6 +24,7 @@ import (
 
 	"tallystick/api/ledger"
 	"tallystick/api/telemetry"
+	"tallystick/api/webhooks"
 	"tallystick/events/journal"
 	"tallystick/projections/feed"
 	"tallystick/rules"
@@ -31,12 +32,13 @@ import (
 
 // Config is what a Server stands on. All but Log is needed.
 type Config struct {
-	Ledger  *ledger.Ledger
-	Hub     *feed.Hub
-	Tokens  *ledger.Tokens
-	Library rules.Library
-	Journal journal.Journal
-	Version string // of this program
+	Ledger   *ledger.Ledger
+	Hub      *feed.Hub
+	Tokens   *ledger.Tokens
+	Library  rules.Library
+	Journal  journal.Journal
+	Webhooks *webhooks.Hooks
+	Version  string // of this program
 	// Problems are what keeps the server from being ready besides what the
 	// other parts report; nil: nothing does.
 	Problems func() []string
@@ -177,6 +179,8 @@ func (s *Server) routes(schemas *schemas) {
 	s.systemRoutes()
 	s.healthRoutes()
 	s.metricsRoutes()
+	s.linkRoutes()
+	s.webhookRoutes()
 	s.pageRoutes()
 	s.consoleRoutes()
 }

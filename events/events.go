@@ -388,6 +388,7 @@ func Core() Registry {
 	r.Add(disputes())
 	r.Add(keys())
 	r.Add(tempo())
+	r.Add(links())
 	return r
 }
 

@@ -234,6 +234,14 @@ func (t *Teller) table(e events.Event) string {
 		return fmt.Sprintf("the session closes: %s from the ledger's dice, %d typed in", counted(e.Rolls, "roll"), e.TypedIn)
 	case *events.SeatingSealed:
 		return "seats are sealed: every die of this session is fixed now, and nobody has seen one"
+	case *events.LinkMade:
+		text := "a link is made that rolls " + Printable(e.Expression) + " once"
+		if e.Purpose != "" {
+			text += ": " + Printable(e.Purpose)
+		}
+		return text
+	case *events.LinkRolled:
+		return fmt.Sprintf("record %d was rolled by a link", e.Roll)
 	case *events.RollSealed:
 		return "a secret roll"
 	case *events.RollWidened:

@@ -52,6 +52,7 @@ type Views struct {
 	open         *session
 	rolls        []RollEntry
 	hidden       []Hidden
+	links        []Link
 	table        table
 	typedIn      int
 }
@@ -141,6 +142,8 @@ func (v *Views) consistent(e events.Event) error {
 		return v.inSession(e.Session)
 	case *events.RollMade:
 		return v.inSession(e.Session)
+	case *events.LinkRolled:
+		return v.waits(e)
 	case *events.RollWidened:
 		return v.isHidden(e.Sealed)
 	case *events.RollOpened:
@@ -219,6 +222,10 @@ func (v *Views) apply(rec events.Record, e events.Event) {
 		v.open.seal(e)
 	case *events.RollMade:
 		v.rolled(rec, e)
+	case *events.LinkMade:
+		v.linked(rec, e)
+	case *events.LinkRolled:
+		v.used(rec, e)
 	case *events.RollSealed:
 		v.hide(rec, HiddenRoll, e.Session, e.Visibility)
 	case *events.RollWidened:

@@ -200,6 +200,7 @@ type Campaign struct {
 	known        map[string]Known
 	sealed       map[int64]Sealed // secret rolls, targets and rulings that are not opened
 	disputes     map[string]Dispute
+	links        map[string]Link // that were not used yet
 	corrections  []Correction
 	// over holds the characters that a turn has changed, so that deciding
 	// leaves the campaign as it was; nil outside a turn.
@@ -367,6 +368,8 @@ func (c *Campaign) applyFrom(command, by, at string, clock int64, e events.Event
 		err := c.apply(clock, e)
 		c.Tempo.At = at
 		return err
+	case *events.LinkMade:
+		c.linked(by, e)
 	}
 	return c.apply(clock, e)
 }
@@ -406,6 +409,8 @@ func (c *Campaign) apply(clock int64, e events.Event) error {
 		c.seal(Sealed{Session: e.Session, Seal: e.Seal, Ruling: true})
 	case *events.RulingOpened:
 		c.unseal(e.Sealed)
+	case *events.LinkRolled:
+		c.unlinked(e.Link)
 	case *events.LedgerRecovered:
 		c.lost()
 	case *events.DisputeRuled:

@@ -26,6 +26,7 @@ type saved struct {
 	Session      *Session
 	Pending      *Pending
 	Tempo        *Tempo
+	Links        []Link
 	Participants []Participant
 	Characters   []savedCharacter
 	Commands     []savedCommand
@@ -57,7 +58,7 @@ func (c *Campaign) Save() ([]byte, error) {
 	s := saved{
 		Created: c.Created, Keys: c.Keys, VKeys: c.VKeys, Clock: c.Clock, Next: c.Next, LastAt: c.LastAt,
 		Session: c.Session, Pending: c.Pending, Tempo: c.Tempo, Corrections: c.corrections,
-		Participants: inOrder(c.participants), Disputes: inOrder(c.disputes),
+		Participants: inOrder(c.participants), Disputes: inOrder(c.disputes), Links: inOrder(c.links),
 		Commands: make([]savedCommand, 0, len(c.known)),
 	}
 	var err error
@@ -119,6 +120,12 @@ func Restore(id string, library Library, data []byte) (*Campaign, error) {
 	c.Session, c.Pending, c.Tempo, c.corrections = s.Session, s.Pending, s.Tempo, s.Corrections
 	for _, p := range s.Participants {
 		c.participants[p.Handle] = p
+	}
+	for _, l := range s.Links {
+		if c.links == nil {
+			c.links = map[string]Link{}
+		}
+		c.links[l.ID] = l
 	}
 	for _, d := range s.Disputes {
 		c.disputes[d.ID] = d

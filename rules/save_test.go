@@ -11,7 +11,7 @@ import (
 func TestSaveLeavesNothingOut(t *testing.T) {
 	saved := []string{
 		"Created", "Keys", "VKeys", "Options", "Clock", "Next", "LastAt", "Session", "Pending", "Tempo",
-		"participants", "characters", "order", "known", "sealed", "disputes", "corrections",
+		"participants", "characters", "order", "known", "sealed", "links", "disputes", "corrections",
 	}
 	anew := []string{"ID", "Book", "library", "over"}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Campaign]()) {

@@ -45,6 +45,8 @@ func shared() []CommandSpec {
 		Spec("character.amend", "Amend a character", "Replaces the sheet and says why. Wounds stay.", GMOnly, amendCharacter),
 		Spec("character.retire", "Retire a character", "Takes a character out of play and says why.", GMOnly, retireCharacter),
 		Spec("roll", "Roll dice", "Throws dice in free notation, such as 3d6kh2+1.", OwnCharacters, roll).InSecret(),
+		Spec(LinkMakeType, "Make a link that rolls once", "Promises a roll and records it: whoever has the link's address makes it, once. A link cannot be taken back; one that nobody uses stays to be seen.", OwnCharacters, makeLink),
+		Spec(LinkRollType, "Roll by a link", "Makes the roll of a link, on the lane of who made it. The link's page gives this command.", Participants, rollLink),
 		Spec("clock.advance", "Advance the clock", "Lets game time pass; what falls due is decided on the way.", GMOnly, advance),
 		Spec(resumeType, "Go on with an advance", "Continues an advance of the clock that takes more than one commit.", Program, resume),
 		Spec("tempo.set", "Tie the clock to the wall clock", "Lets game time follow the clock on the wall for the rest of a play-by-post session: a day in a day, an hour in a day of posts, or any other ratio. Checks fall due by themselves.", GMOnly, setTempo),

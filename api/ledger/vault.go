@@ -2,10 +2,7 @@ package ledger
 
 import (
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/hkdf"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -21,12 +18,10 @@ import (
 // VaultBucket is the bucket of what seals hide, encrypted.
 const VaultBucket = "vault"
 
-// vault keeps secrets outside the ledger until they are opened: AES-256-GCM
-// under a key made from the master key, so that whoever reads the disk without
-// it learns nothing.
+// vault keeps secrets outside the ledger until they are opened.
 type vault struct {
 	bucket journal.Bucket
-	aead   cipher.AEAD
+	box    Box
 }
 
 // kept is a secret with the command that made it.
@@ -43,16 +38,8 @@ func openVault(ctx context.Context, j journal.Journal, master []byte) (*vault, e
 	if err != nil {
 		return nil, fmt.Errorf("open the vault: %w", err)
 	}
-	key, err := hkdf.Key(sha256.New, master, nil, "vault/v1\n", 32)
-	if err != nil {
-		return nil, err
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	aead, err := cipher.NewGCM(block)
-	return &vault{bucket: bucket, aead: aead}, err
+	box, err := NewBox(master, "vault/v1\n")
+	return &vault{bucket: bucket, box: box}, err
 }
 
 // put keeps a secret under its seal and under its command, before the seal is
@@ -64,9 +51,7 @@ func (v *vault) put(ctx context.Context, campaign string, k kept) error {
 		return err
 	}
 	for _, key := range []string{sealKey(campaign, k.Seal), commandKey(campaign, k.Command.ID)} {
-		nonce := make([]byte, v.aead.NonceSize())
-		rand.Read(nonce)
-		if _, err := v.bucket.Put(ctx, key, v.aead.Seal(nonce, nonce, plain, []byte(key))); err != nil {
+		if _, err := v.bucket.Put(ctx, key, v.box.Seal(key, plain)); err != nil {
 			return fmt.Errorf("keep a secret: %w", err)
 		}
 	}
@@ -82,13 +67,9 @@ func (v *vault) get(ctx context.Context, key string) (k kept, ok bool, err error
 	if err != nil {
 		return k, false, fmt.Errorf("read a secret: %w", err)
 	}
-	n := v.aead.NonceSize()
-	if len(sealed) < n {
-		return k, false, errors.New("read a secret: it is damaged")
-	}
-	plain, err := v.aead.Open(nil, sealed[:n], sealed[n:], []byte(key))
+	plain, err := v.box.Open(key, sealed)
 	if err != nil {
-		return k, false, errors.New("read a secret: it is damaged, or was kept under another master key")
+		return k, false, fmt.Errorf("read a secret: %w", err)
 	}
 	return k, true, json.Unmarshal(plain, &k)
 }
@@ -270,6 +251,27 @@ func (l *Ledger) Show(ctx context.Context, campaign, handle string, n int64) (hi
 		return err
 	})
 	return hidden, ok && err == nil, err
+}
+
+// sealing are the events behind which there may be something to tell.
+var sealing = map[string]bool{"roll.sealed": true, "target.sealed": true, "ruling.sealed": true, "roll.widened": true}
+
+// Whisper tells a participant what a record hides, or shows to more people, as
+// Show does: n is the record that hides it.
+func (l *Ledger) Whisper(ctx context.Context, handle string, rec events.Record) (n int64, hidden []byte, ok bool, err error) {
+	if !sealing[rec.Type] {
+		return 0, nil, false, nil
+	}
+	n = rec.N
+	if rec.Type == "roll.widened" {
+		var e events.RollWidened
+		if err := json.Unmarshal(rec.Data, &e); err != nil {
+			return 0, nil, false, err
+		}
+		n = e.Sealed
+	}
+	hidden, ok, err = l.Show(ctx, rec.Campaign, handle, n)
+	return n, hidden, ok, err
 }
 
 // veil puts seals in the place of what a command hides, and adds what a

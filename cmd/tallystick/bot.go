@@ -29,6 +29,7 @@ type bot struct {
 	Name      string   `json:"name"`
 	Key       string   `json:"key"`
 	Campaigns []string `json:"campaigns"`
+	Commands  bool     `json:"commands,omitzero"` // it may ask for commands
 }
 
 // botsAtStart are the bots of a server that has a port for them.
@@ -50,7 +51,7 @@ func readBots(dir string) ([]journal.Bot, error) {
 func forJournal(bots []bot) []journal.Bot {
 	out := make([]journal.Bot, len(bots))
 	for i, b := range bots {
-		out[i] = journal.Bot{Name: b.Name, Key: b.Key, Campaigns: b.Campaigns}
+		out[i] = journal.Bot{Name: b.Name, Key: b.Key, Campaigns: b.Campaigns, Commands: b.Commands}
 	}
 	return out
 }
@@ -145,9 +146,11 @@ func botCommand() *cobra.Command {
 		Use:   "bot",
 		Short: "Say which bots hear which feeds by NATS",
 		Long: `A bot comes in at --nats-listen with a key of its own and hears the feeds of the
-campaigns it was given: feed.<campaign>.<event type>. It can do nothing else. What
-is secret is in no feed. A server that runs follows the list: within a second a bot
-that was added is let in, and one that was removed is cut off.`,
+campaigns it was given: feed.<campaign>.<event type>. With --commands it may also ask
+for commands at tallystick.command.<campaign>; whose they are follows from the token
+in the request's header Authorization, as by HTTP. It can do nothing else. What is
+secret is in no feed. A server that runs follows the list: within a second a bot that
+was added is let in, and one that was removed is cut off.`,
 	}
 	cmd.PersistentFlags().StringVar(&dir, "data", "data", "folder of the server")
 	cmd.AddCommand(botAdd(&dir), botRemove(&dir), botList(&dir))
@@ -156,6 +159,7 @@ that was added is let in, and one that was removed is cut off.`,
 
 func botAdd(dir *string) *cobra.Command {
 	var campaigns []string
+	var commands bool
 	cmd := &cobra.Command{
 		Use: "add NAME", Short: "Give a bot a key, which is printed once", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -173,14 +177,18 @@ func botAdd(dir *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := saveBots(*dir, append(bots, bot{args[0], public, campaigns})); err != nil {
+			if err := saveBots(*dir, append(bots, bot{args[0], public, campaigns, commands})); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s\n", seed)
 			fmt.Fprintf(cmd.ErrOrStderr(), "the line above is the bot's secret (NKey seed); a server with --nats-listen lets it in within a second\n")
+			if commands {
+				fmt.Fprintf(cmd.ErrOrStderr(), "it hears answers with the inbox prefix _INBOX.%s\n", public)
+			}
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&commands, "commands", false, "it may also ask for commands")
 	cmd.Flags().StringSliceVar(&campaigns, "campaign", nil, "id of a campaign whose feed it hears; may be repeated")
 	return cmd
 }

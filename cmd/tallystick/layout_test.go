@@ -32,11 +32,12 @@ var mayImport = map[string][]string{
 	"projections/internal/example": {"events"},
 	"projections/feed":             {"events", "events/journal", "projections"},
 	"replay":                       {"events", "events/merkle", "rules", "rules/dice", "projections"},
-	"api":                          {"events", "events/journal", "events/merkle", "rules", "rules/dice", "rules/tempo", "projections", "projections/feed", "replay", "api/ledger", "api/console", "api/telemetry"},
+	"api":                          {"events", "events/journal", "events/merkle", "rules", "rules/dice", "rules/tempo", "projections", "projections/feed", "replay", "api/ledger", "api/webhooks", "api/console", "api/telemetry"},
 	"api/console":                  {},
 	"api/telemetry":                {},
 	"api/faults":                   {},
 	"api/ledger":                   {"api/telemetry", "events", "events/archive", "events/journal", "events/merkle", "replay", "rules", "rules/dice", "rules/tempo"},
+	"api/webhooks":                 {"events", "events/journal", "rules", "api/ledger"},
 	"cmd/tallystick":               {"*"},
 }
 

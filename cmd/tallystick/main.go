@@ -79,7 +79,7 @@ TALLYSTICK_LISTEN) or as a line "listen = 127.0.0.1:8037" in a file named by
 		seatCommand(), rollCommand(), tempoCommand(), overrideCommand(), disputesCommand(), disputeCommand(), correctCommand(),
 		showCommand(), transcriptCommand(), auditCommand(), whatIfCommand(), prognosisCommand(),
 		replayCommand(), verifyCommand(), exportCommand(), importCommand(),
-		backupCommand(), restoreCommand(), rotateKeyCommand(), tokenCommand(), botCommand(),
+		backupCommand(), restoreCommand(), rotateKeyCommand(), tokenCommand(), botCommand(), webhookCommand(),
 		conformCommand(), benchCommand(), versionCommand(),
 	)
 	return root

@@ -45,6 +45,8 @@ type nodeConfig struct {
 
 	TLSCert, TLSKey string       // files; both empty: not encrypted
 	NATSListen      string       // where bots come in by NATS; empty: nowhere
+	NATSCommands    bool         // commands are taken by NATS from the cluster of NATS
+	WebhookAllow    []string     // addresses and prefixes beside the public ones
 	Rates           api.Rates    // the zero Rates bound nothing
 	MaxCampaigns    int          // 0: no bound
 	Memory          int          // MiB that campaigns may take; 0: defaultMemory
@@ -74,6 +76,7 @@ type node struct {
 	unheld   atomic.Pointer[[]string] // tokens that are damaged, once they were looked at
 	ledger   *ledger.Ledger
 	tokens   *ledger.Tokens
+	outward  atomic.Pointer[outward]
 	server   *api.Server
 	listener net.Listener
 	stop     context.CancelFunc // ends the views' follower
@@ -235,7 +238,11 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 	if err != nil {
 		return err
 	}
-	hub := feed.NewHub(n.journal, feed.Snapshots(snapshots), feed.Budget(cfg.memory()/3))
+	hub := feed.NewHub(n.journal, feed.Snapshots(snapshots), feed.Budget(cfg.memory()/3), feed.Also(func(c journal.Commit) {
+		if o := n.outward.Load(); o != nil {
+			o.followed(c)
+		}
+	}))
 	if err := hub.Start(following); err != nil {
 		return fmt.Errorf("follow the ledger: %w", err)
 	}
@@ -246,21 +253,22 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 	if err != nil {
 		return err
 	}
-	committed := hub.Notify
-	if cfg.heardByNATS() {
-		announce := announcer(n.journal, cfg.Log)
-		committed = func(c journal.Commit) { hub.Notify(c); announce(c) }
-	}
 	n.ledger, err = ledger.New(following, ledger.Config{
 		Journal: n.journal, Library: library(), Keys: keys, Server: cfg.Server,
-		Committed: committed, Archive: n.archive, Heads: n.heads, Recover: left, Snapshots: snapshots, Budget: cfg.memory() * 2 / 3,
+		Committed: func(c journal.Commit) { hub.Notify(c); n.outward.Load().committed(c) },
+		Archive:   n.archive, Heads: n.heads, Recover: left, Snapshots: snapshots, Budget: cfg.memory() * 2 / 3,
 		Log: cfg.Log, Metrics: n.metrics,
 	})
 	if err != nil {
 		return err
 	}
+	out, err := openOutward(following, cfg, n.journal, n.ledger, keys)
+	if err != nil {
+		return err
+	}
+	n.outward.Store(out)
 	n.server, err = api.New(api.Config{
-		Ledger: n.ledger, Hub: hub, Tokens: n.tokens, Library: library(), Journal: n.journal,
+		Ledger: n.ledger, Hub: hub, Tokens: n.tokens, Library: library(), Journal: n.journal, Webhooks: out.hooks,
 		Version: version(), Problems: n.problems, Log: cfg.Log, Rates: cfg.Rates, MaxCampaigns: cfg.MaxCampaigns,
 		Metrics: n.metrics, Tracer: cfg.Tracer,
 	})
@@ -278,6 +286,12 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 	if err := n.openFigures(following, cfg); err != nil {
 		return err
 	}
+	if asked, ok := n.journal.(journal.Responder); ok && (cfg.NATSListen != "" || cfg.NATSCommands) {
+		if err := asked.Respond(following, n.server.Answer); err != nil {
+			return err
+		}
+	}
+	out.start(following)
 	go n.inspect(following, cfg)
 	if door, ok := n.journal.(journal.Door); ok && cfg.NATSListen != "" {
 		n.keeper = &doorkeeper{dir: cfg.Dir, door: door, log: cfg.Log}
@@ -307,5 +321,6 @@ func (n *node) run(ctx context.Context) error {
 	<-n.ticking
 	n.ledger.Close()
 	n.stop()
+	n.outward.Load().running.Wait()
 	return errors.Join(err, n.heads.Close(), n.archive.Close(), n.journal.Close())
 }

@@ -76,6 +76,8 @@ func nodeFlags(cmd *cobra.Command, cfg *nodeConfig) {
 	f.IntVar(&cfg.Rates.Connections, "max-connections", api.DefaultRates.Connections, "open connections of one address; 0: no bound, for a server behind a proxy")
 	f.IntVar(&cfg.MaxCampaigns, "max-campaigns", api.DefaultMaxCampaigns, "how many campaigns the server may hold; 0: no bound")
 	f.IntVar(&cfg.Memory, "memory", defaultMemory, "MiB that campaigns in memory may take, about; the ones used least lately are let go for others")
+	f.StringSliceVar(&cfg.WebhookAllow, "webhook-allow", nil, "addresses or prefixes, such as 192.168.1.0/24, that webhooks may tell beside public ones, also without TLS")
+	f.BoolVar(&cfg.NATSCommands, "nats-commands", false, "with --nats: take commands by request and reply at tallystick.command.<campaign>")
 	f.StringVar(&cfg.Server, "name", "tallystick", "name of this server in the origin of new campaigns' checkpoints")
 }
 

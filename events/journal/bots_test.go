@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"math/big"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,7 +130,7 @@ func TestBotsComeAndGo(t *testing.T) {
 	if _, err := crier.connect(); !errors.Is(err, nats.ErrAuthorization) {
 		t.Errorf("before it is on the list: %v", err)
 	}
-	letIn(Bot{"crier", crier.public, []string{mine}}, Bot{"deaf", deaf.public, []string{mine}})
+	letIn(Bot{Name: "crier", Key: crier.public, Campaigns: []string{mine}}, Bot{Name: "deaf", Key: deaf.public, Campaigns: []string{mine}})
 	first, left := crier.hears(t, mine), deaf.hears(t, mine)
 	publish := func(campaign string) {
 		t.Helper()
@@ -143,7 +145,7 @@ func TestBotsComeAndGo(t *testing.T) {
 		}
 	}
 
-	letIn(Bot{"crier", crier.public, []string{other}}, Bot{"deaf", deaf.public, []string{mine}})
+	letIn(Bot{Name: "crier", Key: crier.public, Campaigns: []string{other}}, Bot{Name: "deaf", Key: deaf.public, Campaigns: []string{mine}})
 	first.ends(t)
 	second := crier.hears(t, other)
 	publish(other)
@@ -151,10 +153,10 @@ func TestBotsComeAndGo(t *testing.T) {
 		t.Errorf("heard %v, %v", m, err)
 	}
 
-	if err := j.LetIn([]Bot{{"deaf", deaf.public, []string{"*"}}}); !errors.Is(err, ErrInvalid) {
+	if err := j.LetIn([]Bot{{Name: "deaf", Key: deaf.public, Campaigns: []string{"*"}}}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a bad list: %v", err)
 	}
-	letIn(Bot{"deaf", deaf.public, []string{mine}})
+	letIn(Bot{Name: "deaf", Key: deaf.public, Campaigns: []string{mine}})
 	second.ends(t)
 	if _, err := crier.connect(); !errors.Is(err, nats.ErrAuthorization) {
 		t.Errorf("after it was struck off the list: %v", err)
@@ -282,4 +284,91 @@ func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	roots := x509.NewCertPool()
 	roots.AddCert(parsed)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, roots
+}
+
+// A bot that may command asks about its own campaigns and no other's, finds the
+// service, and hears its own answers alone; one that may not, cannot ask.
+func TestBotCommands(t *testing.T) {
+	mine, other := uuid.NewString(), uuid.NewString()
+	type key struct {
+		public string
+		pair   nkeys.KeyPair
+	}
+	keys := make([]key, 3)
+	for i := range keys {
+		seed, public, err := NewBotKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pair, err := nkeys.FromSeed(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[i] = key{public, pair}
+	}
+	address := freePort(t)
+	j, closeJournal := openEmbedded(t, Options{Dir: t.TempDir(), FeedListen: address, Bots: []Bot{
+		{Name: "a", Key: keys[0].public, Campaigns: []string{mine}, Commands: true},
+		{Name: "b", Key: keys[1].public, Campaigns: []string{other}, Commands: true},
+		{Name: "c", Key: keys[2].public, Campaigns: []string{mine}},
+	}})
+	defer closeJournal()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	err := j.Respond(ctx, func(_ context.Context, r Request) Reply {
+		if r.Header("authorization") != "Bearer x" {
+			return Reply{Code: 401, Reason: "who are you", Data: []byte(`{"status":401}`)}
+		}
+		return Reply{Data: append([]byte(r.Campaign+" "), r.Data...)}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	denied := make(chan error, 20)
+	connect := func(k key) *nats.Conn {
+		conn, err := nats.Connect(address, nats.Nkey(k.public, k.pair.Sign), nats.CustomInboxPrefix("_INBOX."+k.public),
+			nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(conn.Close)
+		return conn
+	}
+	a, b, c := connect(keys[0]), connect(keys[1]), connect(keys[2])
+	ask := func(conn *nats.Conn, campaign, token string) (*nats.Msg, error) {
+		m := nats.NewMsg("tallystick.command." + campaign)
+		m.Header.Set("Authorization", token)
+		m.Data = []byte("hello")
+		return conn.RequestMsg(m, 5*time.Second)
+	}
+	m, err := ask(a, mine, "Bearer x")
+	if err != nil || string(m.Data) != mine+" hello" || m.Header.Get("Nats-Service-Error-Code") != "" {
+		t.Fatalf("got %v, %v", m, err)
+	}
+	if m, err = ask(a, mine, "Bearer y"); err != nil || m.Header.Get("Nats-Service-Error-Code") != "401" || string(m.Data) != `{"status":401}` {
+		t.Errorf("got %v, %v", m, err)
+	}
+	if m, err = a.Request("$SRV.INFO.tallystick", nil, 5*time.Second); err != nil || !strings.Contains(string(m.Data), `"tallystick.command.*"`) {
+		t.Errorf("got %v, %v", m, err)
+	}
+	for name, attempt := range map[string]func() error{
+		"another campaign":      func() error { return a.Publish("tallystick.command."+other, nil) },
+		"all campaigns' answer": func() error { _, err := b.SubscribeSync("_INBOX.>"); return err },
+		"another's answers":     func() error { _, err := b.SubscribeSync("_INBOX." + keys[0].public + ".>"); return err },
+		"to answer itself":      func() error { _, err := b.SubscribeSync("tallystick.command." + other); return err },
+		"without the right":     func() error { return c.Publish("tallystick.command."+mine, nil) },
+		"a forged feed":         func() error { return a.Publish("feed."+mine+".x", nil) },
+	} {
+		if err := attempt(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-denied:
+			if !errors.Is(err, nats.ErrPermissionViolation) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Errorf("%s was allowed", name)
+		}
+	}
 }

@@ -33,9 +33,9 @@ type Options struct {
 	// FeedListen is an address, host:port, at which ordinary NATS clients may
 	// subscribe to feeds and do nothing else. They are in an account of their own,
 	// apart from the ledger: the key in the file feed.nk of Dir, made when there
-	// is none, hears feed.>; those of Bots hear what they were given, until LetIn
-	// of the Door says otherwise. Without FeedTLS it must be a loopback address.
-	// Empty: no port is opened.
+	// is none, hears feed.>; those of Bots hear what they were given, and ask at the
+	// subjects of a Responder if they may, until LetIn of the Door says otherwise.
+	// Without FeedTLS it must be a loopback address. Empty: no port is opened.
 	FeedListen string
 	FeedTLS    *tls.Config // for FeedListen; nil: not encrypted
 	Bots       []Bot       // at the start
@@ -53,6 +53,9 @@ type Bot struct {
 	Name      string
 	Key       string   // public user key (NKey, begins with U)
 	Campaigns []string // ids
+	// Commands lets it ask a Responder, about these campaigns. Its answers come
+	// to _INBOX.<key>, where no other bot hears them.
+	Commands bool
 }
 
 const (
@@ -303,6 +306,7 @@ func programRights() *server.Permissions {
 			Deny: deny,
 		},
 		Subscribe: &server.SubjectPermission{Deny: []string{"$SYS.>"}},
+		Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: answerWithin}, // of a Responder
 	}
 }
 
@@ -333,13 +337,16 @@ func (e *embedded) listenForFeed(options *server.Options, o Options) error {
 		return err
 	}
 	// Whoever comes by the port is in an account without JetStream, to which the
-	// ledger's account exports its feeds and nothing else.
+	// ledger's account exports its feeds and its service, and nothing else.
 	ledger, bots := server.NewAccount(server.DEFAULT_GLOBAL_ACCOUNT), server.NewAccount(botAccount)
 	if err := ledger.AddStreamExport(feedSubjects, []*server.Account{bots}); err != nil {
 		return fmt.Errorf("journal: export the feeds: %w", err)
 	}
 	if err := bots.AddStreamImport(ledger, feedSubjects, ""); err != nil {
 		return fmt.Errorf("journal: import the feeds: %w", err)
+	}
+	if err := exportService(ledger, bots); err != nil {
+		return err
 	}
 	options.Accounts = []*server.Account{ledger, bots}
 	options.DontListen, options.Host, options.Port = false, host, int(number)
@@ -354,13 +361,28 @@ const (
 	botAccount = "BOTS"
 	// feedSubjects are all feeds.
 	feedSubjects = "feed.>"
+	// answerWithin is how long a request may take to be answered.
+	answerWithin = 5 * time.Minute
 	// feedTLSTimeout is how long a handshake may take, in seconds.
 	feedTLSTimeout = 5
 )
 
-// listeners says which subjects each key may hear.
-func listeners(all string, bots []Bot) (map[string][]string, error) {
-	hears := map[string][]string{all: {feedSubjects}}
+// exportService lets the bots' account ask a Responder.
+func exportService(ledger, bots *server.Account) error {
+	for subject, answers := range map[string]server.ServiceRespType{commandPrefix + "*": server.Singleton, "$SRV.>": server.Streamed} {
+		if err := ledger.AddServiceExportWithResponse(subject, answers, []*server.Account{bots}); err != nil {
+			return fmt.Errorf("journal: export %s: %w", subject, err)
+		}
+		if err := bots.AddServiceImport(ledger, subject, ""); err != nil {
+			return fmt.Errorf("journal: import %s: %w", subject, err)
+		}
+	}
+	return nil
+}
+
+// listeners says what each key may do.
+func listeners(all string, bots []Bot) (map[string]*server.Permissions, error) {
+	hears := map[string]*server.Permissions{all: rights([]string{feedSubjects}, nil)}
 	for _, b := range bots {
 		if !nkeys.IsValidPublicUserKey(b.Key) {
 			return nil, fmt.Errorf("%w: the key of bot %q is no public user key", ErrInvalid, b.Name)
@@ -368,18 +390,36 @@ func listeners(all string, bots []Bot) (map[string][]string, error) {
 		if _, twice := hears[b.Key]; twice {
 			return nil, fmt.Errorf("%w: the key of bot %q stands twice", ErrInvalid, b.Name)
 		}
-		hears[b.Key] = []string{}
+		var hear, say []string
 		for _, campaign := range b.Campaigns {
 			if err := checkCampaign(campaign); err != nil {
 				return nil, fmt.Errorf("bot %q: %w", b.Name, err)
 			}
-			hears[b.Key] = append(hears[b.Key], "feed."+campaign+".>")
+			hear, say = append(hear, "feed."+campaign+".>"), append(say, commandPrefix+campaign)
 		}
-		if len(hears[b.Key]) == 0 {
+		if len(hear) == 0 {
 			return nil, fmt.Errorf("%w: bot %q was given no campaign", ErrInvalid, b.Name)
 		}
+		if !b.Commands {
+			hears[b.Key] = rights(hear, nil)
+			continue
+		}
+		for _, verb := range []string{"PING", "INFO", "STATS"} {
+			say = append(say, "$SRV."+verb, "$SRV."+verb+"."+ServiceName)
+		}
+		hears[b.Key] = rights(append(hear, "_INBOX."+b.Key+".>"), say)
 	}
 	return hears, nil
+}
+
+// rights are those of a key that hears some subjects and says something at
+// others. An empty list would mean everything to the server.
+func rights(hear, say []string) *server.Permissions {
+	p := &server.Permissions{Publish: &server.SubjectPermission{Allow: say}, Subscribe: &server.SubjectPermission{Allow: hear}}
+	if len(say) == 0 {
+		p.Publish.Deny = []string{">"}
+	}
+	return p
 }
 
 // NewBotKey makes a key for a bot: the seed is the bot's secret, the public

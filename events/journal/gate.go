@@ -34,9 +34,9 @@ type gate struct {
 	feed key // hears all feeds; its zero value: there is no port
 
 	mu    sync.RWMutex
-	own   map[string]*server.User // by public key: the program's own
-	hears map[string][]string     // by public key: the subjects that a bot may hear
-	bots  *server.Account         // theirs
+	own   map[string]*server.User        // by public key: the program's own
+	hears map[string]*server.Permissions // by public key: what a bot may hear and ask
+	bots  *server.Account                // theirs
 }
 
 // Check implements server.Authentication.
@@ -45,8 +45,8 @@ func (g *gate) Check(c server.ClientAuthentication) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	user, ok := g.own[opts.Nkey]
-	if subjects, bot := g.hears[opts.Nkey]; bot {
-		user, ok = g.listener(opts.Nkey, subjects), true
+	if rights, bot := g.hears[opts.Nkey]; bot {
+		user, ok = &server.User{Username: opts.Nkey, Account: g.bots, Permissions: rights}, true
 	}
 	if !ok || !signed(opts, c.GetNonce()) {
 		return false
@@ -60,14 +60,6 @@ func (g *gate) shut(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.own, key)
-}
-
-// listener hears some subjects and does nothing else.
-func (g *gate) listener(key string, subjects []string) *server.User {
-	return &server.User{Username: key, Account: g.bots, Permissions: &server.Permissions{
-		Publish:   &server.SubjectPermission{Deny: []string{">"}},
-		Subscribe: &server.SubjectPermission{Allow: subjects},
-	}}
 }
 
 // signed reports whether a client has proved that it holds the key it names: it
@@ -104,8 +96,8 @@ func (e *embedded) LetIn(bots []Bot) error {
 	before := e.gate.hears
 	e.gate.hears = now
 	e.gate.mu.Unlock()
-	for key, subjects := range before {
-		if !reflect.DeepEqual(now[key], subjects) {
+	for key, rights := range before {
+		if !reflect.DeepEqual(now[key], rights) {
 			if err := e.cutOff(key); err != nil {
 				return err
 			}

@@ -78,12 +78,17 @@ func Budget(bytes int64) Option { return func(h *Hub) { h.budget = bytes } }
 // least 1.
 func Queue(records int) Option { return func(h *Hub) { h.queue = max(1, records) } }
 
+// Also has f told of every commit that follows, whichever node stored it. f must
+// be quick.
+func Also(f func(journal.Commit)) Option { return func(h *Hub) { h.also = f } }
+
 // Hub has the views of campaigns. Its methods may be called by many goroutines.
 type Hub struct {
 	journal journal.Journal
 	budget  int64
 	queue   int
 	shelf   *journal.Shelf // of snapshots; nil: none are kept
+	also    func(journal.Commit)
 
 	ctx        context.Context // ends with the hub; nil before Start
 	cancel     context.CancelFunc
@@ -103,7 +108,7 @@ type Hub struct {
 func NewHub(j journal.Journal, options ...Option) *Hub {
 	h := &Hub{
 		journal: j, budget: DefaultBudget, queue: DefaultQueue,
-		campaigns: map[string]*campaign{}, idle: list.New(), stopped: map[string]*StoppedError{},
+		also: func(journal.Commit) {}, campaigns: map[string]*campaign{}, idle: list.New(), stopped: map[string]*StoppedError{},
 	}
 	for _, o := range options {
 		o(h)
@@ -118,6 +123,7 @@ func (h *Hub) Start(ctx context.Context) error {
 	err := h.journal.Follow(h.ctx, func(c journal.Commit) {
 		h.delivered.Add(1)
 		h.Notify(c)
+		h.also(c)
 	})
 	if err != nil {
 		h.cancel()
