@@ -381,6 +381,7 @@ func TestStalledReader(t *testing.T) {
 			t.Fatalf("a command took %v", took)
 		}
 	}
+	g.figure(`tallystick_live_feeds_ended_total{reason="slow"} 1`)
 }
 
 // A stop answers what is under way, ends feeds with a word on when to come

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"strings"
 
 	"go.opentelemetry.io/otel/trace"
 )
@@ -35,7 +36,7 @@ func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 func (h *handler) Handle(ctx context.Context, line slog.Record) error {
 	clean := slog.NewRecord(line.Time, line.Level, hide(line.Message), line.PC)
 	if id, ok := ctx.Value(requestKey{}).(string); ok {
-		clean.AddAttrs(slog.String("request", id))
+		clean.AddAttrs(slog.String("request", hide(id)))
 	}
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
 		clean.AddAttrs(slog.String("trace", span.TraceID().String()))
@@ -58,11 +59,16 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (h *handler) WithGroup(name string) slog.Handler { return &handler{h.next.WithGroup(name)} }
 
 // secret is what a token looks like, and whatever follows "Bearer".
-var secret = regexp.MustCompile(`(tally_|whsec_|(?i:bearer) +)[A-Za-z0-9+/=._~-]{8,}`)
+var secret = regexp.MustCompile(`(tally_|whsec_|[Bb]earer +|BEARER +)[A-Za-z0-9+/=._~-]{8,}`)
 
 // hide takes tokens out of a text. No line should have one; that none has must
 // not hang on the next person who adds a line.
-func hide(text string) string { return secret.ReplaceAllString(text, "${1}…") }
+func hide(text string) string {
+	if !strings.Contains(text, "tally_") && !strings.Contains(text, "whsec_") && !strings.Contains(text, "earer") && !strings.Contains(text, "EARER") {
+		return text // nearly always: the expression takes longer
+	}
+	return secret.ReplaceAllString(text, "${1}…")
+}
 
 func hidden(a slog.Attr) slog.Attr {
 	a.Value = a.Value.Resolve()

@@ -9,6 +9,17 @@ import (
 	"testing"
 )
 
+// While nobody traces, spans are free.
+func TestNoSpanCostsNothing(t *testing.T) {
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(100, func() {
+		_, span := StartSpan(ctx, "x")
+		span.End()
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // Wherever a token is put into a line, it does not come out.
 func TestNoTokenInALine(t *testing.T) {
 	token := "tally_" + strings.Repeat("0a", 32)
@@ -18,7 +29,7 @@ func TestNoTokenInALine(t *testing.T) {
 		t.Error("a logger is wrapped twice")
 	}
 	log.Info("the token " + token)
-	log.Info("x", "token", token, "header", "Bearer  abcdefgh12345678", "hook", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	log.Info("x", "token", token, "header", "Bearer  abcdefgh12345678", "other", "bearer abcdefgh1234", "hook", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	log.Info("x", "error", fmt.Errorf("wrapped: %w", errors.New(token)), "list", []string{token})
 	log.With("always", token).WithGroup("g").Info("x", slog.Group("inner", "token", token), "n", 7)
 	text := out.String()

@@ -29,13 +29,14 @@ import (
 // scope is the name under which this program makes spans.
 const scope = "tallystick"
 
-// NoTracer makes no spans.
-func NoTracer() trace.Tracer { return noop.NewTracerProvider().Tracer(scope) }
-
-// StartSpan begins a span inside the one of the context. Without one there it
-// does nothing, at next to no cost.
+// StartSpan begins a span inside the one of the context. Without one there, or
+// when nobody records it, it does nothing and costs nothing.
 func StartSpan(ctx context.Context, name string) (context.Context, trace.Span) {
-	return trace.SpanFromContext(ctx).TracerProvider().Tracer(scope).Start(ctx, name)
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
+		return ctx, noop.Span{}
+	}
+	return parent.TracerProvider().Tracer(scope).Start(ctx, name)
 }
 
 // NewTracer makes a tracer that sends spans by OTLP over HTTP, as the OTEL_*

@@ -17,10 +17,10 @@ import (
 // assisted is a server with a session played on it, and what stands in it.
 type assisted struct {
 	*watched
-	spectator        string
-	session, mara    string
-	roll             int64
-	secretN, secretF string // number of a secret roll, and its reason, which nobody but the game master sees
+	spectator     string
+	session, mara string
+	roll          int64
+	secretF       string // the reason of a secret roll, which nobody but the game master sees
 }
 
 func assist(t *testing.T) *assisted {

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -268,7 +270,7 @@ func TestMetrics(t *testing.T) {
 		"tallystick_ready": 1, "tallystick_red_campaigns": 0, "tallystick_live_feeds": 0, "tallystick_views_behind": 0,
 		"tallystick_views_following": 1, "tallystick_views_loaded": 1, "tallystick_archive_failing": 0,
 		"tallystick_archive_lost_commits": 0, "tallystick_checkpoints_failing": 0, "tallystick_conflicts_total": 0,
-		"tallystick_archive_segment": 1,
+		"tallystick_archive_segment": 1, "tallystick_commands_total result=stored type=campaign.create": 1,
 	}
 	// What is there, and lags as the disk does.
 	there := []string{"go_goroutines", "tallystick_build_info", "tallystick_archive_waiting_records", "tallystick_archive_lag_seconds", "tallystick_checkpoints_waiting"}
@@ -422,6 +424,48 @@ func TestLogLevel(t *testing.T) {
 	out, err := program("serve", "--data", t.TempDir(), "--log-level", "loud").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "log-level") {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// systemd hears when the server is up and when it stops.
+func TestNotify(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "notify")
+	heard, err := net.ListenPacket("unixgram", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer heard.Close()
+	t.Setenv("NOTIFY_SOCKET", socket)
+	w := watch(t)
+	say := func(want string) {
+		t.Helper()
+		got := make([]byte, 100)
+		if err := heard.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if n, _, err := heard.ReadFrom(got); err != nil || string(got[:n]) != want {
+			t.Errorf("heard %q, %v, want %q", got[:n], err, want)
+		}
+	}
+	say("READY=1")
+	w.stop()
+	say("STOPPING=1")
+}
+
+// The shell offers commands, flags and the values that a flag may have.
+func TestCompletion(t *testing.T) {
+	for args, want := range map[string]string{
+		"mc": "mcp\t", "serve --log-f": "--log-format\t", "serve --log-format ": "json\n", "serve --log-level w": "warn\n",
+	} {
+		out, err := program(append([]string{"__complete"}, strings.Split(args, " ")...)...).Output()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v: %s", args, err, out)
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if out, err := program("completion", shell).Output(); err != nil || !strings.Contains(string(out), "tallystick") {
+			t.Errorf("%s: %v: %.100s", shell, err, out)
+		}
 	}
 }
 
