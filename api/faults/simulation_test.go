@@ -22,6 +22,9 @@ var (
 // run. A failure prints the seed and the fewest steps that still fail; put into
 // testdata/scenarios they are run ever after.
 func TestSimulation(t *testing.T) {
+	if testing.Short() {
+		*seeds = min(*seeds, 30)
+	}
 	total := map[string]int{}
 	began := time.Now()
 	for seed := *first; seed < *first+uint64(*seeds); seed++ {
@@ -39,6 +42,9 @@ func TestSimulation(t *testing.T) {
 		t.Logf("%8d %s", total[what], what)
 	}
 	t.Logf("seeds %d to %d in %v", *first, *first+uint64(*seeds)-1, time.Since(began).Round(time.Second))
+	if *seeds < 100 {
+		return
+	}
 	// What never happened was not tested.
 	for _, what := range []string{
 		"answered", "refused", "repeated", "unclear", "507", "blind", "lost before", "lost after", "delayed", "delayed and stored", "full", "hung up", "slow step",
@@ -87,7 +93,11 @@ func TestScenarios(t *testing.T) {
 
 // One seed is one run: the same bytes in the store, the same answers.
 func TestSeedIsRun(t *testing.T) {
-	for seed := uint64(1); seed <= 60; seed++ {
+	last := uint64(40)
+	if testing.Short() {
+		last = 8
+	}
+	for seed := uint64(1); seed <= last; seed++ {
 		p := newPlan(seed)
 		_, _, one := run(t, p)
 		_, _, two := run(t, p)

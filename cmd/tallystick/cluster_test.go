@@ -51,6 +51,7 @@ func runStore(config string) {
 // stores are three nats-server processes that replicate.
 type stores struct {
 	t       *testing.T
+	hosts   []string // network namespaces, one each; nil: they share this machine's
 	urls    []string
 	configs []string
 	running [3]*exec.Cmd
@@ -58,6 +59,14 @@ type stores struct {
 
 func startStores(t *testing.T) *stores {
 	s := &stores{t: t}
+	s.configure([]string{"127.0.0.1", "127.0.0.1", "127.0.0.1"})
+	return s
+}
+
+// configure writes the configurations of servers at these addresses.
+func (s *stores) configure(addresses []string) {
+	t := s.t
+	t.Helper()
 	var routes []string
 	ports := make([]int, 6)
 	for i := range ports {
@@ -68,28 +77,30 @@ func startStores(t *testing.T) *stores {
 		defer l.Close() // after all are chosen
 		ports[i] = l.Addr().(*net.TCPAddr).Port
 	}
-	for _, port := range ports[3:] {
-		routes = append(routes, fmt.Sprintf("%q", fmt.Sprintf("nats://127.0.0.1:%d", port)))
+	for i, port := range ports[3:] {
+		routes = append(routes, fmt.Sprintf("%q", fmt.Sprintf("nats://%s:%d", addresses[i], port)))
 	}
 	for i := range s.running {
 		dir := t.TempDir()
 		config := fmt.Sprintf(`server_name: s%d
-listen: "127.0.0.1:%d"
+listen: "%s:%d"
 jetstream { store_dir: %q, sync_interval: always }
-cluster { name: tallystick, listen: "127.0.0.1:%d", routes: [%s] }
-`, i, ports[i], filepath.Join(dir, "store"), ports[3+i], strings.Join(routes, ", "))
+cluster { name: tallystick, listen: "%s:%d", routes: [%s] }
+`, i, addresses[i], ports[i], filepath.Join(dir, "store"), addresses[i], ports[3+i], strings.Join(routes, ", "))
 		path := filepath.Join(dir, "server.conf")
 		if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		s.configs = append(s.configs, path)
-		s.urls = append(s.urls, fmt.Sprintf("nats://127.0.0.1:%d", ports[i]))
+		s.urls = append(s.urls, fmt.Sprintf("nats://%s:%d", addresses[i], ports[i]))
 	}
-	return s
 }
 
 func (s *stores) start(i int) {
 	cmd := exec.Command(os.Args[0])
+	if s.hosts != nil {
+		cmd = exec.Command("nsenter", "--net=/run/netns/"+s.hosts[i], os.Args[0]) // ip netns exec would hold on to mounted disks
+	}
 	cmd.Env = append(os.Environ(), asStore+"="+s.configs[i])
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)

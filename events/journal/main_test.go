@@ -20,6 +20,7 @@ import (
 const (
 	childDir     = "TALLYSTICK_JOURNAL_CHILD_DIR"
 	childWriters = "TALLYSTICK_JOURNAL_CHILD_WRITERS"
+	childUnsafe  = "TALLYSTICK_JOURNAL_CHILD_UNSAFE"
 )
 
 // TestMain lets the test binary be its own victim, and looks for goroutines that
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 
 // appendForEver appends and prints each acknowledged commit until it is killed.
 func appendForEver(dir string) {
-	j, err := Embedded(context.Background(), Options{Dir: dir, Partitions: 1})
+	j, err := Embedded(context.Background(), Options{Dir: dir, Partitions: 1, Unsafe: os.Getenv(childUnsafe) != ""})
 	if err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)

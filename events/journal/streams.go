@@ -69,6 +69,10 @@ func dial(url string, o Options, more ...nats.Option) (*nats.Conn, error) {
 	return conn, nil
 }
 
+// pingInterval is how often a server elsewhere is asked whether it is there; after
+// two answers that did not come another is looked for.
+const pingInterval = 2 * time.Second
+
 // Connect opens the journal on a NATS server elsewhere. The streams are made if
 // there are none and the user may make them. It is for the operator to give the
 // program a user that may not change or delete them, and to sync every write.
@@ -86,7 +90,9 @@ func Connect(ctx context.Context, o Options) (Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := dial(o.URL, o, who...)
+	// A server that was cut off or stands still says nothing: without asking often
+	// the connection to it would be held for minutes.
+	conn, err := dial(o.URL, o, append(who, nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2))...)
 	if err != nil {
 		return nil, err
 	}
