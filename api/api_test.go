@@ -69,11 +69,11 @@ func library() rules.Library {
 // start brings a node up on a journal; the journal outlives it.
 func start(t testing.TB, j journal.Journal) *node { return startWith(t, j, library()) }
 
-func startWith(t testing.TB, j journal.Journal, library rules.Library) *node {
+func startWith(t testing.TB, j journal.Journal, library rules.Library, options ...feed.Option) *node {
 	t.Helper()
 	n := &node{t: t, journal: j, log: &safeBuffer{}}
 	log := slog.New(slog.NewTextHandler(n.log, nil))
-	n.hub = feed.NewHub(j)
+	n.hub = feed.NewHub(j, options...)
 	if err := n.hub.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

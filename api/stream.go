@@ -115,6 +115,8 @@ func (l *live) run(ctx context.Context, sub *feed.Subscription) error {
 		switch {
 		case l.server.stopping.Err() != nil:
 			return errors.Join(l.write(": the server shuts down\nretry: %d\n\n", retryMillis), l.flush())
+		case errors.Is(err, feed.ErrSlow):
+			return errors.Join(err, l.write(": too far behind, come back from record %d\nretry: %d\n\n", l.next, retryMillis), l.flush())
 		case ctx.Err() != nil:
 			err = context.Cause(ctx)
 		case errors.Is(err, context.DeadlineExceeded):

@@ -19,6 +19,7 @@ import (
 	"tallystick/events"
 	"tallystick/events/journal"
 	"tallystick/projections"
+	"tallystick/projections/feed"
 )
 
 // sse is one thing that came over a live feed.
@@ -382,6 +383,84 @@ func TestStalledReader(t *testing.T) {
 		}
 	}
 	g.figure(`tallystick_live_feeds_ended_total{reason="slow"} 1`)
+}
+
+// A reader that is too far behind is told to come back, and then gets what it
+// missed; the table was never held up.
+func TestSlowReader(t *testing.T) {
+	n := startWith(t, journal.NewMemory(1), library(), feed.Queue(16))
+	n.server.timing.event = time.Minute // it is slow, and has not stalled
+	g := play(t, n)
+	follow := func(last string) *bufio.Reader {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(n.http.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n%s\r\n", g.path("/events"), g.anna, last)
+		answer, err := http.ReadResponse(bufio.NewReaderSize(conn, 4<<10), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bufio.NewReaderSize(answer.Body, 64<<10)
+	}
+	slow := follow("")
+	live := false
+	due := int64(0)
+	// read takes the next record, and is false when the feed has ended with a word.
+	read := func(lines *bufio.Reader) bool {
+		told := false
+		for {
+			line, err := lines.ReadString('\n')
+			switch {
+			case err != nil && !told:
+				t.Fatalf("the feed ended after record %d without a word: %v", due-1, err)
+			case err != nil:
+				return false
+			case strings.HasPrefix(line, "event: backlog.end"):
+				live = true
+			case strings.HasPrefix(line, ": too far behind, come back from record "):
+				told = true
+				if want := fmt.Sprintf(": too far behind, come back from record %d\n", due); line != want {
+					t.Fatalf("told %q, want %q", line, want)
+				}
+			case strings.HasPrefix(line, "id: "):
+				if want := fmt.Sprintf("id: %d\n", due); line != want {
+					t.Fatalf("got %q, want %q", line, want)
+				}
+				due++
+				return true
+			}
+		}
+	}
+	for !live { // from now on it has to keep up
+		if _, err := slow.Peek(1); err != nil {
+			t.Fatal(err)
+		}
+		line, err := slow.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(line, "id: ") {
+			due++
+		}
+		live = strings.HasPrefix(line, "event: backlog.end")
+	}
+	note := strings.Repeat("🎲", 4_000)
+	for range 600 { // 20 MB, more than lies in the buffers between
+		g.note(note)
+	}
+	for read(slow) {
+	}
+	size, err := n.ledger.Size(t.Context(), g.id)
+	if err != nil || due >= size {
+		t.Fatalf("it was told to come back from record %d of %d, %v", due, size, err)
+	}
+	for again := follow(fmt.Sprintf("Last-Event-ID: %d\r\n", due-1)); due < size; {
+		if !read(again) {
+			t.Fatalf("the feed that came back was cut off too, before record %d", due)
+		}
+	}
 }
 
 // A stop answers what is under way, ends feeds with a word on when to come

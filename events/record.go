@@ -102,6 +102,9 @@ type Head struct {
 	Cmd      Cmd
 }
 
+// usualRecord is how many bytes most records take beside their command.
+const usualRecord = 768
+
 // EncodeCommit writes the records of one command, joined by LF: the bytes
 // that are stored, hashed and exported. id gives the id of the i-th record.
 func EncodeCommit(h Head, facts []Fact, id func(i int) string) ([]byte, error) {
@@ -119,16 +122,12 @@ func EncodeCommit(h Head, facts []Fact, id func(i int) string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode command %s: %w", h.Cmd.ID, err)
 	}
-	size := len(whole)
+	out := make([]byte, 0, len(whole)+len(facts)*usualRecord)
+	cmd := whole
 	for i := range facts {
 		if err := facts[i].Encode(); err != nil {
 			return nil, err
 		}
-		size += envelope + len(facts[i].Data)
-	}
-	out := make([]byte, 0, size)
-	cmd := whole
-	for i := range facts {
 		if i > 0 {
 			out = append(out, '\n')
 		}
@@ -146,9 +145,6 @@ func EncodeCommit(h Head, facts []Fact, id func(i int) string) ([]byte, error) {
 	}
 	return out, nil
 }
-
-// envelope is about as long as a record is without its data and a whole command.
-const envelope = 320
 
 // encodeCmd writes a Cmd as json.Marshal would, and leaves to it all but what
 // most commands have: plain data and nothing else.

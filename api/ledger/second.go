@@ -167,6 +167,9 @@ func (l *Ledger) inspect(ctx context.Context, campaign string) error {
 		err = l.secrets(ctx, e)
 	}
 	l.account(-e.tree.Size())
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		l.distrust(ctx, campaign)
 		err = l.with(ctx, campaign, func(e *entry) error { return l.secrets(ctx, e) })

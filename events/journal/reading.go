@@ -15,10 +15,7 @@ import (
 )
 
 // One answer to a read holds at most so many messages and, give or take one, bytes.
-// The first of a read holds few, as many a reader wants only one, and each after it
-// four times as many.
 const (
-	firstPage    = 32
 	pageMessages = 512
 	pageBytes    = 4 << 20
 )
@@ -50,7 +47,7 @@ func lastRequest(subject string) []byte {
 // Read implements Journal. It asks for pages by the exact subject. Each commit says
 // which one it follows, so one that is missing is noticed whatever the server says.
 func (j *jetStream) Read(ctx context.Context, campaign string, after uint64, each func(Commit) error) error {
-	return j.read(ctx, campaign, after, firstPage, each)
+	return j.read(ctx, campaign, after, pageMessages, each)
 }
 
 func (j *jetStream) read(ctx context.Context, campaign string, after uint64, pageSize int, each func(Commit) error) error {
@@ -73,7 +70,6 @@ func (j *jetStream) read(ctx context.Context, campaign string, after uint64, pag
 		if err := r.deliver(page); err != nil {
 			return err
 		}
-		pageSize = min(4*pageSize, pageMessages)
 		owed = true
 		if pending > 0 {
 			continue
