@@ -44,12 +44,14 @@ type buckets struct {
 	rate  rate.Limit
 	burst int
 
-	mu  sync.Mutex
-	all map[[32]byte]*rate.Limiter
+	mu    sync.Mutex
+	all   map[[32]byte]*rate.Limiter
+	rest  *rate.Limiter // of all those for whom there is no room
+	swept time.Time
 }
 
 func newBuckets(perSecond float64, burst int) *buckets {
-	return &buckets{rate: rate.Limit(perSecond), burst: burst, all: map[[32]byte]*rate.Limiter{}}
+	return &buckets{rate: rate.Limit(perSecond), burst: burst, all: map[[32]byte]*rate.Limiter{}, rest: rate.NewLimiter(rate.Limit(perSecond), burst)}
 }
 
 // take counts a request of a caller, or says how long they have to wait.
@@ -64,8 +66,9 @@ func (b *buckets) take(who string, now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// of finds a caller's limiter. When there are too many, those that are full
-// are dropped: a new one is full too.
+// of finds a caller's limiter. When there are too many, those that are full are
+// dropped, once a second: a new one is full too. Whoever still finds no room
+// shares one with all others who found none.
 func (b *buckets) of(who string, now time.Time) *rate.Limiter {
 	key := sha256.Sum256([]byte(who))
 	b.mu.Lock()
@@ -73,18 +76,24 @@ func (b *buckets) of(who string, now time.Time) *rate.Limiter {
 	if l, ok := b.all[key]; ok {
 		return l
 	}
+	if len(b.all) >= maxBuckets && now.Sub(b.swept) >= time.Second {
+		b.sweep(now)
+	}
 	if len(b.all) >= maxBuckets {
-		for k, l := range b.all {
-			if l.TokensAt(now) >= float64(b.burst) {
-				delete(b.all, k)
-			}
-		}
+		return b.rest
 	}
 	l := rate.NewLimiter(b.rate, b.burst)
-	if len(b.all) < maxBuckets {
-		b.all[key] = l
-	}
+	b.all[key] = l
 	return l
+}
+
+func (b *buckets) sweep(now time.Time) {
+	b.swept = now
+	for k, l := range b.all {
+		if l.TokensAt(now) >= float64(b.burst) {
+			delete(b.all, k)
+		}
+	}
 }
 
 // rates are the bounds of a server.

@@ -359,6 +359,12 @@ func TestRatesAreBounded(t *testing.T) {
 	if len(b.all) > maxBuckets {
 		t.Errorf("%d are remembered", len(b.all))
 	}
+	if b.take("one more", now) == 0 || b.take("and another", now) == 0 {
+		t.Error("whoever is not remembered may ask without end")
+	}
+	if later := now.Add(time.Minute); b.take("one more", later) != 0 || len(b.all) > 1 {
+		t.Errorf("after a while there is no room: %d are remembered", len(b.all))
+	}
 	if network("2001:db8::1") != network("2001:db8::ffff:1") || network("2001:db8::1") == network("2001:db8:0:1::1") || network("10.0.0.1") == network("10.0.0.2") {
 		t.Error("networks are not told apart")
 	}
