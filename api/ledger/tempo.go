@@ -92,11 +92,11 @@ func (l *Ledger) follow(ctx context.Context, e *entry) error {
 }
 
 // byItself gives a command that time asks for. Its id follows from the
-// campaign, what is due, and where the ledger stands, so that two nodes, or one
-// before and after a crash, give one and the same. That another node was faster
-// is as good.
+// campaign, what is due, and the ledger so far, so that two nodes, or one before
+// and after a crash, give one and the same, and nobody can use it up before. That
+// another node was faster is as good.
 func (l *Ledger) byItself(ctx context.Context, e *entry, typ string, due int64, d any) error {
-	root, err := uuid.Parse(e.campaign)
+	space, err := uuid.Parse(e.campaign)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (l *Ledger) byItself(ctx context.Context, e *entry, typ string, due int64, 
 	if err != nil {
 		return err
 	}
-	id := uuid.NewSHA1(root, fmt.Appendf(nil, "%s due %d at record %d", typ, due, e.state.Next))
+	id := uuid.NewSHA1(space, fmt.Appendf(nil, "%s due %d after %x", typ, due, e.tree.Root()))
 	_, err = l.execute(ctx, e, rules.Command{ID: id.String(), By: rules.SystemPrincipal, Type: typ, Data: data})
 	var no *rules.Rejection
 	if errors.Is(err, ErrReused) || errors.As(err, &no) && no.Code == rules.CodeFollowed {

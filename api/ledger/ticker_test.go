@@ -330,21 +330,23 @@ func TestTwoTickers(t *testing.T) {
 }
 
 // The ids of what the ticker does are the same on every node, and after a
-// crash.
+// crash, also when a check is decided late.
 func TestTickerIDs(t *testing.T) {
-	ids := func(beats ...time.Duration) (out []string) {
-		p := playByPost(t, journal.NewMemory(1), newWall("2026-11-30T19:00:00Z"), loose, 100_000)
-		p.beats(0)
-		p.beats(beats...)
-		for _, r := range p.stored() {
-			if r.Cmd.Type == rules.FollowType {
-				out = append(out, r.Cmd.ID)
-			}
-		}
-		return out
+	j := journal.NewMemory(1)
+	p := playByPost(t, j, newWall("2026-11-30T19:00:00Z"), loose, 100_000)
+	p.pass(10 * time.Second)
+	dead := &dying{Journal: j}
+	if _, err := p.beside(dead).Tick(t.Context(), campaign); err == nil {
+		t.Fatal("the process did not die")
 	}
-	if a, b := ids(10*time.Second), ids(4*time.Second, 13*time.Second); len(a) != 1 || len(b) != 1 || a[0] != b[0] {
-		t.Errorf("a check that is decided late has another id: %v, %v", a, b)
+	p.pass(7 * time.Second)
+	if _, err := p.beside(j).Tick(t.Context(), campaign); err != nil {
+		t.Fatal(err)
+	}
+	p.everyTen(10)
+	stored := p.stored()
+	if last := stored[len(stored)-1].Cmd.ID; dead.asked != last {
+		t.Errorf("one node asked for %s, the other for %s", dead.asked, last)
 	}
 }
 
@@ -579,10 +581,12 @@ func TestTempoRefused(t *testing.T) {
 // commits more.
 type dying struct {
 	journal.Journal
-	left int
+	left  int
+	asked string // id of the last command that it was asked to store
 }
 
 func (d *dying) Append(ctx context.Context, e journal.Entry) (uint64, error) {
+	d.asked = e.ID
 	if d.left == 0 {
 		return 0, errors.New("the process is dead")
 	}
@@ -599,7 +603,7 @@ func TestDiesCatchingUp(t *testing.T) {
 	p := playByPost(t, j, w, loose, 100_000)
 	p.Close()
 	w.pass(6 * time.Hour) // 2,160 checks: five commits
-	p = node(t, &dying{j, 2}, w)
+	p = node(t, &dying{Journal: j, left: 2}, w)
 	if _, err := p.Tick(t.Context(), campaign); err == nil {
 		t.Fatal("the process did not die")
 	}
