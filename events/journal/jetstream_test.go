@@ -560,7 +560,7 @@ func TestFlippedBitIsNoticed(t *testing.T) {
 	}{
 		{50, 400, 0.02, 0}, {50, 400, 0.3, 0}, {50, 400, 0.5, 0}, {50, 400, 0.9, 0}, {50, 400, 0.99, 0},
 		{50, 400, 0.99, 49}, {50, 400, 0.5, 25}, {1, 400, 0.5, 0}, {2, 400, 0.9, 1},
-		{20, large, 0.3, 0}, {20, large, 0.3, 4}, {20, large, 0.97, 0},
+		{700, 400, 0.95, 0}, {20, large, 0.3, 0}, {20, large, 0.3, 4}, {20, large, 0.97, 0},
 	} {
 		dir := t.TempDir()
 		j, close := openEmbedded(t, Options{Dir: dir, Partitions: 1})
