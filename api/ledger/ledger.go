@@ -71,7 +71,7 @@ func (e *RedError) Unwrap() error { return e.Err }
 
 // Buckets are the small stores beside the ledger that a restored one needs
 // too. What they hold is not in the records.
-var Buckets = []string{TokenBucket, VaultBucket, ImportedBucket}
+var Buckets = []string{TokenBucket, VaultBucket, ImportedBucket, TempoBucket}
 
 // Config is what a Ledger is made of.
 type Config struct {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tallystick/api/ledger"
 	"tallystick/events/archive"
 )
 
@@ -89,7 +88,7 @@ func backup(ctx context.Context, cfg nodeConfig, out string) (archive.Restored, 
 		err := copyTree(cfg.archiveDir(), to.archiveDir())
 		if err == nil {
 			done, err = archive.Restore(ctx, archive.RestoreOptions{
-				Journal: to.journalDir(), Archive: to.archiveDir(), Heads: to.headsFile(), Buckets: ledger.Buckets, Log: cfg.Log,
+				Journal: to.journalDir(), Archive: to.archiveDir(), Heads: to.headsFile(), Buckets: bucketsBeside, Log: cfg.Log,
 			})
 		}
 		if err == nil {

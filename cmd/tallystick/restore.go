@@ -4,12 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"tallystick/api/ledger"
+	"tallystick/api/webhooks"
 	"tallystick/events/archive"
 )
+
+// bucketsBeside are the small stores that a ledger needs beside its records.
+var bucketsBeside = append(slices.Clone(ledger.Buckets), webhooks.Bucket)
 
 func restoreCommand() *cobra.Command {
 	var cfg nodeConfig
@@ -37,7 +42,7 @@ lost records is told. Use it only when no backup has what is lost.`,
 			}
 			done, err := archive.Restore(cmd.Context(), archive.RestoreOptions{
 				Journal: cfg.journalDir(), Archive: cfg.archiveDir(), Heads: cfg.headsFile(),
-				Buckets:    ledger.Buckets,
+				Buckets:    bucketsBeside,
 				AcceptLoss: lossy, Log: log,
 			})
 			out := cmd.OutOrStdout()
