@@ -104,7 +104,7 @@ func (p *process) open(ctx context.Context) bool {
 	}
 	var err error
 	p.ledger, err = ledger.New(ctx, ledger.Config{
-		Journal: p.port("ledger"), Library: library, Keys: keys, Server: "sim.example", Committed: p.hub.Notify, Budget: int64(s.plan.Budget) * ledger.RecordBytes,
+		Journal: p.port("ledger"), Library: library, Keys: keys, Server: "sim.example", Committed: p.hub.Notify, Found: p.hub.Notify, Budget: int64(s.plan.Budget) * ledger.RecordBytes,
 		Now:   func() time.Time { return time.Now().Add(time.Duration(p.node.skew.Load())) },
 		NewID: s.newID,
 	})

@@ -184,7 +184,7 @@ func (l *Ledger) catchUpFrom(ctx context.Context, e *entry) error {
 			e.tree.Append(line)
 		}
 		l.grown(e, c.Seq, recs[0].N, len(recs))
-		l.cfg.Committed(c)
+		l.cfg.Found(c)
 		return nil
 	})
 	var red *RedError

@@ -79,9 +79,11 @@ type Config struct {
 	Library rules.Library
 	Keys    Keys
 	Server  string // name of this server in the origin of checkpoints
-	// Committed is told of every commit that this process has stored or found
-	// stored by another, after it is durable and before anybody is answered by it.
+	// Committed is told of every commit of this process, after it is durable;
+	// Found of those that others have stored, or this process before it was
+	// started, when they are met.
 	Committed func(journal.Commit)
+	Found     func(journal.Commit)
 	Archive   *archive.Archive // the second copy; nil: none
 	Heads     *archive.Heads   // where the last checkpoints are kept; nil: nowhere
 	// Recover names campaigns whose loss the host has accepted, and how many
@@ -140,6 +142,9 @@ func New(ctx context.Context, cfg Config) (*Ledger, error) {
 	}
 	if cfg.Committed == nil {
 		cfg.Committed = func(journal.Commit) {}
+	}
+	if cfg.Found == nil {
+		cfg.Found = func(journal.Commit) {}
 	}
 	if cfg.Budget == 0 {
 		cfg.Budget = DefaultBudget

@@ -128,9 +128,11 @@ func (x *evening) afterFlip(t *testing.T, file, honest string) string {
 	}()
 	p.token = x.gm
 	said := ""
-	for range 40 { // the inspection goes on behind the start
+	for i := 0; i < 40 || said != "" && i < 400; i++ { // the inspection goes on behind the start
 		if _, err := p.text(ctx, "/readyz"); err != nil {
 			said = err.Error()
+		}
+		if strings.Contains(said, x.campaign) {
 			break
 		}
 		time.Sleep(25 * time.Millisecond)

@@ -256,6 +256,7 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 	n.ledger, err = ledger.New(following, ledger.Config{
 		Journal: n.journal, Library: library(), Keys: keys, Server: cfg.Server,
 		Committed: func(c journal.Commit) { hub.Notify(c); n.outward.Load().committed(c) },
+		Found:     hub.Notify,
 		Archive:   n.archive, Heads: n.heads, Recover: left, Snapshots: snapshots, Budget: cfg.memory() * 2 / 3,
 		Log: cfg.Log, Metrics: n.metrics,
 	})
