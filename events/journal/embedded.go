@@ -60,6 +60,10 @@ type Bot struct {
 
 const (
 	defaultAckWait = 5 * time.Second
+	// startWithin bounds how long the server reads its store before it answers, and
+	// startTold is how often the log says that it does.
+	startWithin = 10 * time.Minute
+	startTold   = 10 * time.Second
 	// maxMessage is the server's limit for one message with its headers, in bytes.
 	maxMessage = 1 << 20
 	// noStoreLimit stands for "as much as the disk holds" (1 PiB). Left alone,
@@ -218,14 +222,8 @@ func (e *embedded) start(ctx context.Context, o Options, admin, program key) err
 	s.SetLoggerV2(log, false, false, false)
 	e.server = s
 	go s.Start()
-	for !s.ReadyForConnections(50 * time.Millisecond) {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("journal: embedded server in %s did not start: %w", o.Dir, ctx.Err())
-		case why := <-log.fatal:
-			return fmt.Errorf("journal: embedded server in %s: %s", o.Dir, why)
-		default:
-		}
+	if err := e.started(ctx, o, log); err != nil {
+		return fmt.Errorf("journal: embedded server in %s %w", o.Dir, err)
 	}
 	if len(options.Accounts) > 0 {
 		// With a second account the server gives JetStream to none by itself.
@@ -235,6 +233,31 @@ func (e *embedded) start(ctx context.Context, o Options, admin, program key) err
 	}
 	return nil
 }
+
+// started waits until the server answers. One that reads a message block with a
+// flipped bit in a sequence may count up to that sequence, for ever.
+func (e *embedded) started(ctx context.Context, o Options, log *serverLog) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startWithin, errNeverStarts)
+	defer cancel()
+	begun, told := time.Now(), time.Duration(0)
+	for !e.server.ReadyForConnections(50 * time.Millisecond) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("did not start: %w", context.Cause(ctx))
+		case why := <-log.fatal:
+			return errors.New(why)
+		default:
+		}
+		if waited := time.Since(begun); waited > told+startTold {
+			told = waited
+			o.Logger.Warn("the store is still being read", "folder", o.Dir, "waited", waited.Round(time.Second))
+		}
+	}
+	return nil
+}
+
+// errNeverStarts is why a start is given up.
+var errNeverStarts = fmt.Errorf("%w: the store cannot be read to its end; put the folder aside and restore from the archive", ErrDamaged)
 
 // prepare makes or checks the streams as admin.
 func (e *embedded) prepare(ctx context.Context, o Options, admin key) (layout, error) {
