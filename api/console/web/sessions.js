@@ -1,5 +1,5 @@
 // Evenings of play: the list, and one played again step by step.
-import { html, useEffect, useState } from './html.js'
+import { html, useEffect, useLayoutEffect, useState } from './html.js'
 import { everyPage } from './api.js'
 import { Act, Conditions, Health, Trouble, useLoaded, Waiting } from './ui.js'
 import { count, gameTime, rankStep, tell, wallDate } from './words.js'
@@ -83,7 +83,7 @@ function Player({ store, session, steps, from }) {
     }, 150)
     return () => clearTimeout(timer)
   }, [at, speed])
-  useEffect(() => {
+  useLayoutEffect(() => { // before anybody can press one
     const key = e => {
       if (e.target.closest('input, select, textarea, button, a, dialog, [tabindex="0"]')) return
       if (e.key === 'ArrowRight') jump(at + 1)

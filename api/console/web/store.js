@@ -5,7 +5,7 @@ import { inCampaign, signIn } from './auth.js'
 import * as chains from './chains.js'
 import { watch } from './proof.js'
 import { uuid } from './subtle.js'
-import { useEffect, useState } from './html.js'
+import { useLayoutEffect, useState } from './html.js'
 import { circle, tell } from './words.js'
 
 const BACKLOG = 60 // records shown at once when the page opens
@@ -81,6 +81,7 @@ export class Store {
       if (!refused && !this.ended) this.later('start', () => this.start(), 2000)
       return
     }
+    if (this.ended || !this.me) return // signed out meanwhile, perhaps in another tab
     this.next = Math.max(0, this.campaign.as_of + 1 - BACKLOG)
     this.live = this.since = this.campaign.as_of + 1
     this.listen()
@@ -394,7 +395,7 @@ export function closeForeign() {
 /** Draws again whenever the store changes. */
 export function useStore(store) {
   const [, set] = useState(0)
-  useEffect(() => {
+  useLayoutEffect(() => { // no change between drawing and listening is missed
     const f = () => set(n => n + 1)
     store.listeners.add(f)
     return () => store.listeners.delete(f)
