@@ -130,6 +130,7 @@ type call struct {
 // history is linearizable; the whole ledger replays, so no tick ran twice and no
 // die changed.
 func TestCluster(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	if testing.Short() {
 		t.Skip("starts five processes and kills two of them")
 	}

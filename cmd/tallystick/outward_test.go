@@ -236,6 +236,7 @@ func admin(t *testing.T, dir string) string {
 // order whichever node it came by, a listener hears each event once, either node
 // takes commands, and when one is killed the other goes on telling.
 func TestOutwardOfTwoNodes(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	if testing.Short() {
 		t.Skip("waits until a lease has run out")
 	}

@@ -92,6 +92,7 @@ func (s *stores) wipe(i int) {
 // answered, and everything answered is there. With two of three away nothing is
 // answered, and nothing is lost.
 func TestPartition(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	if testing.Short() {
 		t.Skip("takes a minute: three servers are disturbed one after the other")
 	}

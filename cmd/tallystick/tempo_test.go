@@ -20,6 +20,7 @@ import (
 // are decided once and in order, and the clock is held before the player
 // character could die.
 func TestTempoCommand(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	dir := t.TempDir()
 	p := serve(t, dir)
 	campaign := p.newCampaign("rpgamix")
