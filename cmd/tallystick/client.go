@@ -23,9 +23,14 @@ type remoteFlags struct {
 	server, tokenFile string
 }
 
-func (r *remoteFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&r.server, "server", "http://127.0.0.1:8037", "address of the server")
-	cmd.Flags().StringVar(&r.tokenFile, "token-file", "", "file with the token to use")
+func (r *remoteFlags) add(cmd *cobra.Command) { r.addTo(cmd.Flags()) }
+
+// addTo adds them to a command's own flags, or to those of all below it.
+func (r *remoteFlags) addTo(flags interface {
+	StringVar(p *string, name, value, usage string)
+}) {
+	flags.StringVar(&r.server, "server", "http://127.0.0.1:8037", "address of the server")
+	flags.StringVar(&r.tokenFile, "token-file", "", "file with the token to use")
 }
 
 func (r remoteFlags) client() (*client, error) {

@@ -23,8 +23,7 @@ func tokenCommand() *cobra.Command {
 again, only replaced. Use the admin token (--token-file data/admin.token) or a game
 master's. A token that ends is out of force at once, open live feeds included.`,
 	}
-	cmd.PersistentFlags().StringVar(&remote.server, "server", "http://127.0.0.1:8037", "address of the server")
-	cmd.PersistentFlags().StringVar(&remote.tokenFile, "token-file", "", "file with the token to use")
+	remote.addTo(cmd.PersistentFlags())
 	cmd.AddCommand(tokenList(&remote), tokenIssue(&remote), tokenRevoke(&remote))
 	return cmd
 }

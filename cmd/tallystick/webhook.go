@@ -22,8 +22,7 @@ func webhookCommand() *cobra.Command {
 convention, in order, until it is taken; see docs/integrations.md. Use the token of a
 game master or of a player (--token-file).`,
 	}
-	cmd.PersistentFlags().StringVar(&remote.server, "server", "http://127.0.0.1:8037", "address of the server")
-	cmd.PersistentFlags().StringVar(&remote.tokenFile, "token-file", "", "file with the token to use")
+	remote.addTo(cmd.PersistentFlags())
 	cmd.AddCommand(webhookAdd(&remote), webhookList(&remote), webhookRemove(&remote), webhookDead(&remote), webhookReplay(&remote))
 	return cmd
 }
