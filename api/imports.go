@@ -81,6 +81,9 @@ func (s *Server) importRoutes() {
 }
 
 func (s *Server) readLedger(ctx context.Context, in *ledgerInput) (*huma.StreamResponse, error) {
+	if err := s.look(ctx, in.Campaign); err != nil {
+		return nil, err
+	}
 	q, err := s.query(ctx, &eventsInput{InCampaign: in.InCampaign}, mediaNDJSON)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 
 	"tallystick/api/ledger"
 	"tallystick/projections"
+	"tallystick/projections/feed"
 	"tallystick/rules"
 )
 
@@ -206,6 +208,20 @@ func commandIDOrNew(header string) (string, error) {
 // view runs f over the views of a campaign as they are now.
 func (s *Server) view(ctx context.Context, campaign string, f func(*projections.Views) error) error {
 	return s.viewAfter(ctx, campaign, -1, f)
+}
+
+// look brings the views of a campaign to what the store has, whichever node stored
+// it: who holds a receipt of another node must not be shown a shorter ledger. Views
+// that stopped stay where they are.
+func (s *Server) look(ctx context.Context, campaign string) error {
+	if !isID(campaign) {
+		return ledger.ErrUnknownCampaign
+	}
+	err := s.cfg.Hub.Look(ctx, campaign)
+	if errors.As(err, new(*feed.StoppedError)) {
+		return nil
+	}
+	return err
 }
 
 // viewAfter is view once the campaign has been read up to and including

@@ -241,8 +241,12 @@ func TestCluster(t *testing.T) {
 	for _, c := range calls {
 		first := parse(t, c.records[0])
 		for i, line := range c.records {
-			if n := first.N + int64(i); n >= int64(len(lines)) || lines[n] != string(line) {
-				t.Fatalf("record %d is not as it was answered", n)
+			n := first.N + int64(i)
+			if n >= int64(len(lines)) {
+				t.Fatalf("record %d was answered, and the ledger that was asked for after it has %d", n, len(lines))
+			}
+			if lines[n] != string(line) {
+				t.Fatalf("record %d was answered as\n%s\nand stands as\n%s", n, line, lines[n])
 			}
 		}
 		again, err := sendTo(nodes[1].Load(), campaign, c.asked)

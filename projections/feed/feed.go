@@ -316,6 +316,20 @@ func (h *Hub) Rolls(ctx context.Context, id string, entries []projections.RollEn
 	return rolls, err
 }
 
+// Look asks the journal for what the hub was not told of yet: whatever any node
+// had stored before the call is in the views after it. Errors: those of View.
+func (h *Hub) Look(ctx context.Context, id string) error {
+	c, err := h.use(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer h.release(c, true)
+	if err := c.ready(ctx); err != nil {
+		return err
+	}
+	return c.look(ctx)
+}
+
 // Reload forgets what is kept of a campaign and reads it anew: after its journal
 // was mended, the views go on that had stopped.
 func (h *Hub) Reload(ctx context.Context, id string) error {

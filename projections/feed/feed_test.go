@@ -191,6 +191,34 @@ func silent(t testing.TB, s *Subscription) {
 	}
 }
 
+// deaf tells its followers nothing, as a cluster does whose words are late.
+type deaf struct{ journal.Journal }
+
+func (deaf) Follow(context.Context, func(journal.Commit)) error { return nil }
+
+// What another node has stored is in the views after a look, though nothing was
+// heard of it.
+func TestLook(t *testing.T) {
+	j := memory(t)
+	h := started(t, deaf{j})
+	w := newWriter(t, j, 1)
+	w.notes(3)
+	before := view(t, h, id(1), -1)
+	w.notes(5)
+	if view(t, h, id(1), -1) != before {
+		t.Fatal("the views heard of a commit that nobody told them of")
+	}
+	if err := h.Look(soon(t), id(1)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := view(t, h, id(1), -1), shown(raw(t, j, id(1))); got != want {
+		t.Errorf("after a look the views show\n%s\nthe journal holds\n%s", got, want)
+	}
+	if err := h.Look(soon(t), id(2)); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a look at a campaign that is not there: %v", err)
+	}
+}
+
 // D10: a feed that was cut at record 10 and is resumed delivers exactly 11 to 15,
 // as backlog, also after a restart; what is stored from then on is live.
 func TestResume(t *testing.T) {
