@@ -35,6 +35,7 @@ type jetStream struct {
 	sync    string
 	writers []*writer
 	door    Door         // nil: bots do not come in here
+	blocks  *blockWatch  // nil: the store is elsewhere
 	release func() error // after everything else at Close; nil for nothing
 
 	// writeError says why the server has stopped writing a stream; nil where only
@@ -106,7 +107,7 @@ func (j *jetStream) usable(ctx context.Context) error {
 	if j.ctx.Err() != nil {
 		return ErrClosed
 	}
-	return nil
+	return j.blocks.problem()
 }
 
 // message is the JetStream message of an entry. The expected sequence is always
@@ -242,6 +243,7 @@ func (j *jetStream) askLeader(ctx context.Context, stream string, request []byte
 	defer cancel()
 	reply, err := j.conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, request)
 	if err != nil {
+		j.blocks.unanswered(stream, err)
 		return rawMessage{}, err
 	}
 	var answer struct {
