@@ -85,6 +85,7 @@ type node struct {
 	metrics  *telemetry.Metrics
 	log      *slog.Logger
 	broken   chan error         // takes one: why the store cannot be served any more
+	looked   chan struct{}      // closed when the inspection has ended
 	ticking  chan struct{}      // closed when the ticker has ended
 	noTicks  context.CancelFunc // ends it
 }
@@ -303,7 +304,11 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 		}
 	}
 	out.start(following)
-	go n.inspect(following, cfg)
+	n.looked = make(chan struct{})
+	go func() {
+		defer close(n.looked)
+		n.inspect(following, cfg)
+	}()
 	if door, ok := n.journal.(journal.Door); ok && cfg.NATSListen != "" {
 		n.keeper = &doorkeeper{dir: cfg.Dir, door: door, log: cfg.Log}
 		go n.keeper.watch(following, bots)

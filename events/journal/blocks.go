@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"iter"
 	"log/slog"
+	"maps"
 	"math/bits"
 	"os"
 	"path"
@@ -194,7 +195,8 @@ type blockWatch struct {
 	broken func(error)                // may be nil
 	bad    atomic.Pointer[BlockError] // found while it is served
 
-	later  []string // what was not looked at before the start
+	later  []string       // what was not looked at before the start
+	ends   map[string]end // of bucket blocks, before the start
 	ctx    context.Context
 	cancel context.CancelFunc
 	group  sync.WaitGroup
@@ -204,7 +206,7 @@ type blockWatch struct {
 }
 
 func newBlockWatch(o Options) *blockWatch {
-	b := &blockWatch{folder: os.DirFS(o.Dir), dir: o.Dir, log: o.Logger, broken: o.Broken, looked: map[string]time.Time{}}
+	b := &blockWatch{folder: os.DirFS(o.Dir), dir: o.Dir, log: o.Logger, broken: o.Broken, ends: map[string]end{}, looked: map[string]time.Time{}}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
 }
@@ -250,7 +252,7 @@ func (b *blockWatch) atStart(mend bool) error {
 				continue
 			}
 			left -= info.Size()
-			if err := b.check(name); err != nil {
+			if err := b.check(name, func(block []byte) { b.ends[name] = endOf(block) }); err != nil {
 				return err
 			}
 		}
@@ -261,17 +263,79 @@ func (b *blockWatch) atStart(mend bool) error {
 	return nil
 }
 
-// check looks at one block file. One that has gone is in order.
-func (b *blockWatch) check(name string) error {
+// check looks at one block file, and hands it on if it is in order; one that has
+// gone is.
+func (b *blockWatch) check(name string, whole func(block []byte)) error {
 	block, err := b.load(name)
 	if err != nil {
 		return err
 	}
 	defer blockBuffers.Put(block)
-	if bad := checkBlock(path.Base(path.Dir(path.Dir(name))), filepath.Join(b.dir, filepath.FromSlash(name)), *block); bad != nil {
+	if bad := checkBlock(streamOf(name), filepath.Join(b.dir, filepath.FromSlash(name)), *block); bad != nil {
 		return bad
 	}
+	whole(*block)
 	return nil
+}
+
+func nothing([]byte) {}
+
+// streamOf is the stream of a block file.
+func streamOf(name string) string { return path.Base(path.Dir(path.Dir(name))) }
+
+// end says how a block ends.
+type end struct {
+	size int
+	seq  uint64 // the highest of its messages
+	torn bool   // what is last in it is no whole record
+}
+
+func endOf(block []byte) end {
+	e, at := end{size: len(block)}, 0
+	for r := range records(block) {
+		at = r.at + r.length
+		if r.seq&(tombstoneBit|erasedBit) == 0 {
+			e.seq = max(e.seq, r.seq)
+		}
+	}
+	e.torn = at < len(block)
+	return e
+}
+
+// cutOff says in words which buckets the server has cut an end off at its start: it
+// does so without a word where it finds a damaged record, and what was written
+// after it is lost. Of a ledger stream Health and what is kept elsewhere tell; a
+// bucket's values are counted by nobody. last is the last sequence of a stream.
+func (b *blockWatch) cutOff(last func(stream string) (seq uint64, ok bool)) (problems []string) {
+	for _, name := range slices.Sorted(maps.Keys(b.ends)) {
+		was := b.ends[name]
+		bucket, ok := strings.CutPrefix(streamOf(name), "KV_")
+		if !ok {
+			continue
+		}
+		if seq, ok := last(streamOf(name)); ok && seq < was.seq || b.shorter(name, was) {
+			problems = append(problems, fmt.Sprintf("bucket %s: block file %s was damaged, and the store's server has cut it off there: what was put into it last is lost", bucket, path.Base(name)))
+		}
+	}
+	return problems
+}
+
+// shorter reports whether a block has lost its end. One that was made smaller by
+// leaving out what was deleted has its last message still.
+func (b *blockWatch) shorter(name string, was end) bool {
+	info, err := fs.Stat(b.folder, name)
+	if was.torn {
+		return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() < int64(was.size)
+	}
+	if err != nil || info.Size() >= int64(was.size) {
+		return false
+	}
+	block, err := b.load(name)
+	if err != nil {
+		return false
+	}
+	defer blockBuffers.Put(block)
+	return endOf(*block).seq < was.seq
 }
 
 var blockBuffers = sync.Pool{New: func() any { return new([]byte) }}
@@ -333,7 +397,7 @@ func (b *blockWatch) look(names []string) {
 		if b.ctx.Err() != nil {
 			return
 		}
-		err := b.check(name)
+		err := b.check(name, nothing)
 		var bad *BlockError
 		switch {
 		case errors.As(err, &bad):
@@ -396,7 +460,7 @@ func (b *blockWatch) mend(by map[string][]string) error {
 
 func (b *blockWatch) mendBlock(folder, name string) error {
 	for {
-		err := b.check(name)
+		err := b.check(name, nothing)
 		var bad *BlockError
 		if !errors.As(err, &bad) {
 			return err

@@ -294,3 +294,62 @@ func BenchmarkCheckBlock(b *testing.B) {
 		})
 	}
 }
+
+// A bucket's block that the server cuts off at its start, as it does after a kill, is
+// named; nobody counts the values of a bucket. One that is whole is not.
+func TestCutBucketIsNamed(t *testing.T) {
+	t.Parallel()
+	whole := t.TempDir()
+	j, close := openEmbedded(t, Options{Dir: whole, Partitions: 1})
+	bucket, err := j.Bucket(soon(t), "tokens")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 {
+		if _, err := bucket.Put(soon(t), fmt.Sprint("key.", i%7), []byte("a value")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	killed := t.TempDir()
+	if err := os.CopyFS(killed, os.DirFS(whole)); err != nil {
+		t.Fatal(err)
+	}
+	close()
+	reopen := func(dir string) []string {
+		j, close := openEmbedded(t, Options{Dir: dir, Logger: quiet})
+		defer close()
+		return j.Health(soon(t)).Cut
+	}
+	for _, dir := range []string{whole, killed} {
+		if cut := reopen(dir); len(cut) > 0 {
+			t.Errorf("nothing was damaged: %v", cut)
+		}
+	}
+	block := read(t, blocksOf(t, killed, "KV_tokens")[0])
+	all := slices.Collect(records(block))
+	for _, at := range []int{
+		all[0].at + 40, all[len(all)/2].at + 40, all[len(all)-1].at + 40, // in the text
+		all[0].at + 2, all[3].at, all[len(all)-1].at + 1, // in the length
+		all[2].at + 4, all[4].at + 13, all[5].at + 25, // in the sequence, in the time, in the subject
+	} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(killed)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(filepath.Dir(blocksOf(t, dir, "KV_tokens")[0]), "index.db")); err != nil {
+			t.Fatal(err) // as if it had been killed again
+		}
+		if cut := reopen(dir); len(cut) > 0 {
+			t.Fatalf("nothing was damaged: %v", cut)
+		}
+		if err := os.Remove(filepath.Join(filepath.Dir(blocksOf(t, dir, "KV_tokens")[0]), "index.db")); err != nil {
+			t.Fatal(err)
+		}
+		damaged := slices.Clone(block)
+		damaged[at] ^= 1
+		write(t, blocksOf(t, dir, "KV_tokens")[0], damaged)
+		if cut := reopen(dir); len(cut) != 1 || !bytes.Contains([]byte(cut[0]), []byte("bucket tokens: block file 1.blk")) {
+			t.Errorf("byte %d: %v; %d of %d bytes are left", at, cut, len(read(t, blocksOf(t, dir, "KV_tokens")[0])), len(block))
+		}
+	}
+}

@@ -162,6 +162,16 @@ func (e *embedded) open(ctx context.Context, o Options) (*jetStream, error) {
 		w.saw(before[p])
 	}
 	j.writeError, j.blocks = e.writeError, e.blocks
+	j.cut = e.blocks.cutOff(func(stream string) (uint64, bool) {
+		s, err := j.js.Stream(ctx, stream)
+		if err != nil {
+			return 0, false // it is made when it is asked for
+		}
+		return s.CachedInfo().State.LastSeq, true
+	})
+	for _, problem := range j.cut {
+		o.Logger.Error("the store has lost something", "problem", problem)
+	}
 	e.blocks.behind()
 	if o.FeedListen != "" {
 		j.door = e
