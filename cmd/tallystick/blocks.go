@@ -13,14 +13,17 @@ import (
 // naming adds to the error of a damaged block whose record it is: campaign and n.
 func naming(err error) error {
 	var bad *journal.BlockError
-	if !errors.As(err, &bad) || bad.Campaign == "" {
+	if !errors.As(err, &bad) {
 		return err
 	}
-	first, parsed := events.Parse(events.SplitCommit(bad.Payload)[0])
-	if parsed != nil {
-		return fmt.Errorf("campaign %s, n unknown: %w", bad.Campaign, err)
+	if bad.Campaign != "" {
+		n := "unknown"
+		if first, err := events.Parse(events.SplitCommit(bad.Payload)[0]); err == nil {
+			n = fmt.Sprint(first.N)
+		}
+		err = fmt.Errorf("campaign %s, n %s: %w", bad.Campaign, n, err)
 	}
-	return fmt.Errorf("campaign %s, n %d: %w", bad.Campaign, first.N, err)
+	return &codeError{exitUnusable, err}
 }
 
 // brokenPatience is how long a node may take to stop when its store is broken: the
@@ -39,7 +42,7 @@ func untilBroken(ctx context.Context, broken <-chan error, run func(context.Cont
 		return err
 	case why := <-broken:
 		stop()
-		why = &codeError{exitUnusable, naming(why)}
+		why = naming(why)
 		select {
 		case err := <-ended:
 			return errors.Join(why, err)

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -88,8 +90,8 @@ func TestRunawayBlock(t *testing.T) {
 	for end := time.Now().Add(2 * time.Minute); ; {
 		select {
 		case err := <-ended:
-			if err == nil {
-				t.Error("exit 0")
+			if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.ExitCode() != exitUnusable {
+				t.Errorf("ended with %v", err)
 			}
 			x.wantNamed(x.p.stderr.String(), file, n)
 			if p, said := x.tryServe(t); p != nil {

@@ -342,6 +342,8 @@ func names(t *testing.T, dir, path string, text []byte, at int) []*regexp.Regexp
 			return recordNamed(campaign, n)
 		}
 		return plain(filepath.Base(path))
+	case kind == "store LAST": // or of which stream it says something else
+		return []*regexp.Regexp{regexp.MustCompile(`LAST|stream LEDGER_\d+ went back`)}
 	case kind == "bucket vault block": // or the campaign and the record of which it is the secret
 		return []*regexp.Regexp{regexp.MustCompile(`vault|campaign \S+: what records \[\d+\] hide`)}
 	case kind == "bucket tokens block": // or whose token it is
@@ -367,7 +369,7 @@ func recordAt(t *testing.T, block []byte, at int) (campaign string, n int64) {
 		if at < end {
 			message := string(block[begun:end])
 			_, subject, _ := strings.Cut(message, "ledger.")
-			payload := message[strings.Index(message, "{"):]
+			_, payload, _ := strings.Cut(message, "\r\n\r\n") // its headers end there
 			return subject[2:38], numberOf(t, payload)
 		}
 		begun = end
