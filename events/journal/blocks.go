@@ -437,6 +437,9 @@ func (b *blockWatch) problem() error {
 
 // close ends all looking.
 func (b *blockWatch) close() {
+	if b == nil {
+		return
+	}
 	b.mu.Lock()
 	b.cancel()
 	b.mu.Unlock()
