@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"tallystick/api/ledger"
 	"tallystick/events/journal"
 	"tallystick/projections/feed"
 )
@@ -107,6 +108,7 @@ func (s *Server) ready(ctx context.Context, _ *struct{}) (*readyOutput, error) {
 			r.Problems = append(r.Problems, c.says)
 		}
 	}
+	r.Problems = append(r.Problems, store.Cut...)
 	if s.cfg.Problems != nil {
 		r.Problems = append(r.Problems, s.cfg.Problems()...)
 	}
@@ -126,7 +128,11 @@ func (s *Server) red(views feed.Health) []RedCampaign {
 	}
 	for id, err := range s.cfg.Ledger.Red() {
 		if !slices.ContainsFunc(all, func(r RedCampaign) bool { return r.Campaign == id }) {
-			all = append(all, RedCampaign{Campaign: id, Reason: err.Error()})
+			red := RedCampaign{Campaign: id, Reason: err.Error()}
+			if n, ok := ledger.StoppedAt(err); ok {
+				red.N = &n
+			}
+			all = append(all, red)
 		}
 	}
 	slices.SortFunc(all, func(a, b RedCampaign) int { return cmp.Compare(a.Campaign, b.Campaign) })

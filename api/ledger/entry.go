@@ -178,7 +178,7 @@ func (l *Ledger) catchUpFrom(ctx context.Context, e *entry) error {
 			err = e.state.ApplyCommit(recs)
 		}
 		if err != nil {
-			return &RedError{Campaign: e.campaign, Err: err}
+			return &RedError{Campaign: e.campaign, Err: &unreadError{e.tree.Size(), err}}
 		}
 		for _, line := range events.SplitCommit(c.Payload) {
 			e.tree.Append(line)
@@ -189,9 +189,11 @@ func (l *Ledger) catchUpFrom(ctx context.Context, e *entry) error {
 	})
 	var red *RedError
 	if errors.Is(err, journal.ErrDamaged) && !errors.As(err, &red) {
-		err = &RedError{Campaign: e.campaign, Err: err}
+		err = &RedError{Campaign: e.campaign, Err: &unreadError{e.tree.Size(), err}}
 	}
-	l.colour(e.campaign, err)
+	if err != nil { // that it is whole is known when its head was looked at, too
+		l.colour(e.campaign, err)
+	}
 	return err
 }
 

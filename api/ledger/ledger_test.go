@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +17,7 @@ import (
 
 	"tallystick/api/ledger"
 	"tallystick/events"
+	"tallystick/events/archive"
 	"tallystick/events/journal"
 	"tallystick/events/merkle"
 	"tallystick/rules"
@@ -490,6 +493,79 @@ func TestRed(t *testing.T) {
 	}
 	if _, err := s.Execute(context.Background(), other, command("gm", "note.add", `{"text":"y"}`)); err != nil {
 		t.Errorf("the other campaign: %v", err)
+	}
+}
+
+// A campaign of which the end is lost is red, with the record from which on it is
+// missing, and stays so at every moment while others read it.
+func TestRedStays(t *testing.T) {
+	ctx, file := context.Background(), filepath.Join(t.TempDir(), "checkpoints")
+	with := func(j journal.Journal) (*ledger.Ledger, *archive.Heads) {
+		heads, err := archive.OpenHeads(ctx, j, file, archive.Options{Delay: 10 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { heads.Close() })
+		l, err := ledger.New(ctx, ledger.Config{Journal: j, Library: embers, Keys: keys, Server: "test.example", Heads: heads})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l, heads
+	}
+	whole, short := journal.NewMemory(1), journal.NewMemory(1)
+	l, heads := with(whole)
+	if _, err := l.Create(ctx, campaign, rules.CampaignCreate{Name: "Red", System: "ember", GM: "gm"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := l.Execute(ctx, campaign, command("gm", "note.add", `{"text":"x"}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	size, err := l.Size(ctx, campaign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	if err := heads.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var all []journal.Commit
+	if err := whole.Read(ctx, campaign, 0, func(c journal.Commit) error { all = append(all, c); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	last := uint64(0)
+	for _, c := range all[:len(all)-1] {
+		if last, err = short.Append(ctx, journal.Entry{Campaign: campaign, ID: c.ID, Expected: last, Payload: c.Payload}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	l, _ = with(short)
+	if err := l.Inspect(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := ledger.StoppedAt(l.Red()[campaign]); !ok || n != size-1 {
+		t.Fatalf("red: %v, stopped at %d", l.Red(), n)
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		for range 500 {
+			if _, err := l.Size(ctx, campaign); !errors.As(err, new(*ledger.RedError)) {
+				t.Errorf("read: %v", err)
+			}
+		}
+	}()
+	for {
+		select {
+		case <-read:
+			return
+		default:
+		}
+		if len(l.Red()) != 1 {
+			t.Fatal("red no more")
+		}
 	}
 }
 

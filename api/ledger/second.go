@@ -164,6 +164,7 @@ func (l *Ledger) inspect(ctx context.Context, campaign string) error {
 	e := &entry{campaign: campaign, keys: l.cfg.Keys, imports: l.imports}
 	_, err := l.fold(ctx, e, false)
 	if err == nil {
+		l.colour(campaign, nil)
 		err = l.secrets(ctx, e)
 	}
 	l.account(-e.tree.Size())
@@ -175,7 +176,7 @@ func (l *Ledger) inspect(ctx context.Context, campaign string) error {
 		err = l.with(ctx, campaign, func(e *entry) error { return l.secrets(ctx, e) })
 	}
 	if errors.Is(err, ErrUnknownCampaign) {
-		l.colour(campaign, &RedError{Campaign: campaign, Err: errors.New("all its records are missing: a signed checkpoint is kept, the ledger has none")})
+		l.colour(campaign, &RedError{Campaign: campaign, Err: &unreadError{0, errors.New("all are missing: a signed checkpoint is kept, the ledger has none")}})
 	}
 	return ctx.Err()
 }

@@ -164,6 +164,32 @@ func (m *missingError) Error() string {
 	return fmt.Sprintf("records %d to %d are missing: the last signed checkpoint covers %d records, the ledger has %d", m.has, m.signed-1, m.signed, m.has)
 }
 
+// unreadError says from which record on a ledger cannot be read.
+type unreadError struct {
+	n   int64
+	err error
+}
+
+func (u *unreadError) Error() string {
+	return fmt.Sprintf("records from %d on cannot be read: %v", u.n, u.err)
+}
+
+func (u *unreadError) Unwrap() error { return u.err }
+
+// StoppedAt is the record from which on a ledger is missing or cannot be read, by
+// an error of Red; ok is false if the error does not say.
+func StoppedAt(err error) (n int64, ok bool) {
+	var missing *missingError
+	var unread *unreadError
+	switch {
+	case errors.As(err, &missing):
+		return missing.has, true
+	case errors.As(err, &unread):
+		return unread.n, true
+	}
+	return 0, false
+}
+
 // mayRecover reports whether a campaign may be begun anew: records are missing,
 // and the host has accepted just this loss.
 func (l *Ledger) mayRecover(e *entry, err error) bool {

@@ -52,6 +52,8 @@ type nodeConfig struct {
 	Memory          int          // MiB that campaigns may take; 0: defaultMemory
 	MetricsListen   string       // where figures are served without a token; empty: nowhere
 	Tracer          trace.Tracer // nil: no spans
+
+	broken func(error) // is told when the store cannot be served any more; may be nil
 }
 
 // defaultMemory is how many MiB folded campaigns and their views may take.
@@ -82,6 +84,8 @@ type node struct {
 	stop     context.CancelFunc // ends the views' follower
 	metrics  *telemetry.Metrics
 	log      *slog.Logger
+	broken   chan error         // takes one: why the store cannot be served any more
+	looked   chan struct{}      // closed when the inspection has ended
 	ticking  chan struct{}      // closed when the ticker has ended
 	noTicks  context.CancelFunc // ends it
 }
@@ -100,12 +104,14 @@ func startNode(ctx context.Context, cfg nodeConfig) (*node, error) {
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
+	broken := make(chan error, 1)
+	cfg.broken = func(err error) { broken <- err }
 	store, err := openJournal(ctx, cfg, bots)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	n := &node{
-		journal: store, listener: listener, Address: "http://" + listener.Addr().String(),
+		broken: broken, journal: store, listener: listener, Address: "http://" + listener.Addr().String(),
 		metrics: telemetry.NewMetrics(version(), commandTypes()), log: cfg.Log,
 	}
 	if err := n.open(cfg, bots); err != nil {
@@ -123,9 +129,9 @@ func openJournal(ctx context.Context, cfg nodeConfig, bots []journal.Bot) (journ
 	if _, err := archive.FinishRestore(cfg.journalDir(), cfg.archiveDir()); err != nil {
 		return nil, err
 	}
-	options.Dir = cfg.journalDir()
+	options.Dir, options.Broken = cfg.journalDir(), cfg.broken
 	if cfg.NATSListen == "" {
-		return journal.Embedded(ctx, options)
+		return openEmbedded(ctx, options)
 	}
 	options.Bots = bots
 	var err error
@@ -133,7 +139,12 @@ func openJournal(ctx context.Context, cfg nodeConfig, bots []journal.Bot) (journ
 		return nil, err
 	}
 	options.FeedListen = cfg.NATSListen
-	return journal.Embedded(ctx, options)
+	return openEmbedded(ctx, options)
+}
+
+func openEmbedded(ctx context.Context, o journal.Options) (journal.Journal, error) {
+	store, err := journal.Embedded(ctx, o)
+	return store, naming(err)
 }
 
 // What lies in a data folder, beside keys and the admin token.
@@ -293,7 +304,11 @@ func (n *node) open(cfg nodeConfig, bots []journal.Bot) error {
 		}
 	}
 	out.start(following)
-	go n.inspect(following, cfg)
+	n.looked = make(chan struct{})
+	go func() {
+		defer close(n.looked)
+		n.inspect(following, cfg)
+	}()
 	if door, ok := n.journal.(journal.Door); ok && cfg.NATSListen != "" {
 		n.keeper = &doorkeeper{dir: cfg.Dir, door: door, log: cfg.Log}
 		go n.keeper.watch(following, bots)
@@ -312,9 +327,14 @@ func (n *node) startTicker(ctx context.Context) {
 	}()
 }
 
-// run answers requests until ctx ends, then stops in order: no new request,
-// those under way answered, followers told to come back, the journal closed.
+// run answers requests until ctx ends or the store is broken, then stops in order:
+// no new request, those under way answered, followers told to come back, the
+// journal closed.
 func (n *node) run(ctx context.Context) error {
+	return untilBroken(ctx, n.broken, n.serve)
+}
+
+func (n *node) serve(ctx context.Context) error {
 	n.log.Info("serving", "address", n.Address, "version", version())
 	err := n.server.Serve(ctx, n.listener)
 	n.log.Info("stopping")

@@ -105,7 +105,7 @@ func (r *restorer) build(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	damaged, err := journal.Embedded(ctx, journal.Options{Dir: r.options.Journal, Partitions: partitions, Logger: r.options.Log})
+	damaged, err := journal.Embedded(ctx, journal.Options{Dir: r.options.Journal, Partitions: partitions, Logger: r.options.Log, Mend: true})
 	if err != nil {
 		return fmt.Errorf("archive: restore: open the damaged journal: %w", err)
 	}

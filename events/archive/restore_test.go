@@ -106,20 +106,6 @@ func blocks(t testing.TB, h house) []string {
 	return files
 }
 
-// countsUp reports whether a byte of a message file is one of the upper five of
-// a sequence: from one that is flipped there nats-server 2.15 counts up, for
-// ever. docs/reliability.md says what somebody does then.
-func countsUp[B ~string | ~[]byte](block B, at int) bool {
-	for begun := 0; begun+12 <= len(block); {
-		length := int(binary.LittleEndian.Uint32([]byte(block[begun:begun+4])) &^ (1 << 31))
-		if at < begun+length || length == 0 {
-			return at >= begun+7 && at < begun+12
-		}
-		begun += length
-	}
-	return false
-}
-
 func flip(t testing.TB, path string, at int, bit int) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -231,13 +217,13 @@ func TestFlippedJournalIsHealed(t *testing.T) {
 		files := blocks(t, h)
 		file := files[random.IntN(len(files))]
 		block := readFile(t, file)
-		at := random.IntN(len(block))
-		for countsUp(block, at) {
-			at = random.IntN(len(block))
-		}
-		flip(t, file, at, random.IntN(8))
+		flip(t, file, random.IntN(len(block)), random.IntN(8))
 
-		j := embedded(t, h.journal())
+		j, err := journal.Embedded(soon(t), journal.Options{Dir: h.journal(), Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			wantRunawayHealed(t, h, b.played, file, err)
+			continue
+		}
 		lost := unreadable(t, j, b.played)
 		a, report := open(t, h.archive(), j, quick)
 		check, err := a.Check(soon(t))
@@ -268,6 +254,40 @@ func TestFlippedJournalIsHealed(t *testing.T) {
 	}
 	if harmful == 0 {
 		t.Error("control: no flip has harmed anything")
+	}
+}
+
+// wantRunawayHealed checks that a start was refused for a block that the server
+// would not come to an end with, and that restore makes it whole.
+func wantRunawayHealed(t testing.TB, h house, played []journal.Commit, file string, err error) {
+	t.Helper()
+	var bad *journal.BlockError
+	if !errors.As(err, &bad) || bad.File != file {
+		t.Fatalf("%s: the start: %v", file, err)
+	}
+	if !slices.ContainsFunc(played, func(c journal.Commit) bool { return c.Campaign == bad.Campaign }) {
+		t.Errorf("%s: no campaign is named: %v", file, err)
+	}
+	if restored, err := h.restore(t, false); err != nil || restored.Commits != len(played) || restored.Renumbered {
+		t.Fatalf("%s: restored %+v, %v", file, restored, err)
+	}
+	wantHealed(t, h, played, false)
+}
+
+// From a sequence with a flipped high bit the server would count for ever. The
+// start says so; restore comes to its end, and nothing is lost.
+func TestRunawaySequenceIsHealed(t *testing.T) {
+	b := build(t, 3, 20)
+	for _, from := range []string{b.clean, b.unclean} {
+		for _, bit := range []int{0, 5} {
+			h := house{copyDir(t, from)}
+			file := blocks(t, h)[0]
+			block := readFile(t, file)
+			second := int(binary.LittleEndian.Uint32([]byte(block[:4])) &^ (1 << 31)) // where the first record ends
+			flip(t, file, second+4+7, bit)
+			_, err := journal.Embedded(soon(t), journal.Options{Dir: h.journal()})
+			wantRunawayHealed(t, h, b.played, file, err)
+		}
 	}
 }
 

@@ -30,6 +30,12 @@ type Options struct {
 	// Embedded.
 	Dir    string // data folder, made with mode 0700; one server at a time
 	Unsafe bool   // do not sync every write: only to show in a test that it loses data
+	// Mend puts right, or lets the server cut off, what a *BlockError would name.
+	Mend bool
+	// Broken is called, at most once, when a *BlockError is found while the journal
+	// is open. All use of it is refused from then on, and the server may be counting:
+	// whoever serves is to end the process. May be nil.
+	Broken func(error)
 	// FeedListen is an address, host:port, at which ordinary NATS clients may
 	// subscribe to feeds and do nothing else. They are in an account of their own,
 	// apart from the ledger: the key in the file feed.nk of Dir, made when there
@@ -89,12 +95,14 @@ type embedded struct {
 	server *server.Server
 	gate   gate
 	lock   *os.File
+	blocks *blockWatch
 }
 
 // Embedded opens the journal in a folder, with a NATS server in this process that
 // listens on no port. It locks the folder first: ErrInUse names it when another
 // process has it. The streams are made with an admin key that is forgotten before
 // Embedded returns; the key the journal keeps cannot change or delete a stream.
+// A *BlockError names a message with which the server would not come to an end.
 func Embedded(ctx context.Context, o Options) (Journal, error) {
 	o = o.withDefaults()
 	if o.Dir == "" {
@@ -109,7 +117,7 @@ func Embedded(ctx context.Context, o Options) (Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &embedded{lock: lock}
+	e := &embedded{lock: lock, blocks: newBlockWatch(o)}
 	j, err := e.open(ctx, o)
 	if err != nil {
 		e.close()
@@ -119,6 +127,9 @@ func Embedded(ctx context.Context, o Options) (Journal, error) {
 }
 
 func (e *embedded) open(ctx context.Context, o Options) (*jetStream, error) {
+	if err := e.blocks.atStart(o.Mend); err != nil {
+		return nil, err
+	}
 	admin, program, err := newKeys()
 	if err != nil {
 		return nil, err
@@ -150,7 +161,18 @@ func (e *embedded) open(ctx context.Context, o Options) (*jetStream, error) {
 		}
 		w.saw(before[p])
 	}
-	j.writeError = e.writeError
+	j.writeError, j.blocks = e.writeError, e.blocks
+	j.cut = e.blocks.cutOff(func(stream string) (uint64, bool) {
+		s, err := j.js.Stream(ctx, stream)
+		if err != nil {
+			return 0, false // it is made when it is asked for
+		}
+		return s.CachedInfo().State.LastSeq, true
+	})
+	for _, problem := range j.cut {
+		o.Logger.Error("the store has lost something", "problem", problem)
+	}
+	e.blocks.behind()
 	if o.FeedListen != "" {
 		j.door = e
 	}
@@ -234,8 +256,7 @@ func (e *embedded) start(ctx context.Context, o Options, admin, program key) err
 	return nil
 }
 
-// started waits until the server answers. One that reads a message block with a
-// flipped bit in a sequence may count up to that sequence, for ever.
+// started waits until the server answers.
 func (e *embedded) started(ctx context.Context, o Options, log *serverLog) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startWithin, errNeverStarts)
 	defer cancel()
@@ -256,7 +277,7 @@ func (e *embedded) started(ctx context.Context, o Options, log *serverLog) error
 	return nil
 }
 
-// errNeverStarts is why a start is given up.
+// errNeverStarts is why a start is given up. No damage is known that leads there.
 var errNeverStarts = fmt.Errorf("%w: the store cannot be read to its end; put the folder aside and restore from the archive", ErrDamaged)
 
 // prepare makes or checks the streams as admin.
@@ -271,6 +292,7 @@ func (e *embedded) prepare(ctx context.Context, o Options, admin key) (layout, e
 
 // close stops the server and then frees the folder.
 func (e *embedded) close() error {
+	e.blocks.close()
 	if e.server != nil {
 		e.server.Shutdown()
 		e.server.WaitForShutdown()

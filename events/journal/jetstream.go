@@ -35,6 +35,8 @@ type jetStream struct {
 	sync    string
 	writers []*writer
 	door    Door         // nil: bots do not come in here
+	blocks  *blockWatch  // nil: the store is elsewhere
+	cut     []string     // what buckets have lost at the start, in words
 	release func() error // after everything else at Close; nil for nothing
 
 	// writeError says why the server has stopped writing a stream; nil where only
@@ -106,7 +108,7 @@ func (j *jetStream) usable(ctx context.Context) error {
 	if j.ctx.Err() != nil {
 		return ErrClosed
 	}
-	return nil
+	return j.blocks.problem()
 }
 
 // message is the JetStream message of an entry. The expected sequence is always
@@ -242,6 +244,7 @@ func (j *jetStream) askLeader(ctx context.Context, stream string, request []byte
 	defer cancel()
 	reply, err := j.conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, request)
 	if err != nil {
+		j.blocks.unanswered(stream, err)
 		return rawMessage{}, err
 	}
 	var answer struct {
@@ -297,7 +300,7 @@ func (j *jetStream) Publish(ctx context.Context, subject string, data []byte) er
 
 // Health implements Journal.
 func (j *jetStream) Health(ctx context.Context) Health {
-	h := Health{Sync: j.sync, FollowError: j.watch.trouble()}
+	h := Health{Sync: j.sync, FollowError: j.watch.trouble(), Cut: j.cut}
 	h.Partitions = make([]PartitionHealth, j.layout.partitions)
 	reached := make([]bool, j.layout.partitions)
 	var all sync.WaitGroup // at once: one that does not answer is waited for once
@@ -328,7 +331,7 @@ func (j *jetStream) partitionHealth(ctx context.Context, p int) (health Partitio
 	}
 	if j.layout.remade[p] {
 		health.Gap = true
-		problems = append(problems, "the stream was missing and was made anew, empty")
+		problems = append(problems, "the stream was missing and was made anew")
 	}
 	if why := j.writers[p].halted.Load(); why != nil {
 		health.Gap = health.Gap || errors.Is(*why, ErrDamaged)

@@ -166,9 +166,10 @@ const (
 // Health is a report on a journal.
 type Health struct {
 	Partitions  []PartitionHealth
-	Sync        string // one of the Sync constants
-	Reachable   bool   // every partition answered
-	FollowError string // what last disturbed a Follow and is not mended, or empty
+	Sync        string   // one of the Sync constants
+	Reachable   bool     // every partition answered
+	FollowError string   // what last disturbed a Follow and is not mended, or empty
+	Cut         []string // which buckets have lost something at this start, in words
 }
 
 // PartitionHealth is a report on one JetStream stream.

@@ -214,6 +214,7 @@ func (j *jetStream) pageOf(ctx context.Context, stream, subject string, after ui
 	for {
 		reply, err := sub.NextMsgWithContext(ctx)
 		if err != nil {
+			j.blocks.unanswered(stream, err)
 			return nil, 0, err
 		}
 		switch status := reply.Header.Get("Status"); status {
@@ -284,6 +285,7 @@ func (j *jetStream) lastMessage(ctx context.Context, campaign string) (rawMessag
 	defer cancel()
 	reply, err := j.conn.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+j.layout.stream(campaign)+"."+subject, nil)
 	if err != nil {
+		j.blocks.unanswered(j.layout.stream(campaign), err)
 		return rawMessage{}, err
 	}
 	switch status := reply.Header.Get("Status"); status {

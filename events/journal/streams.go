@@ -18,7 +18,7 @@ const (
 	metaPartitions = "tallystick.partitions"
 	metaHash       = "tallystick.hash"
 	metaComplete   = "tallystick.complete" // all streams of the ledger were made
-	metaRemade     = "tallystick.remade"   // the stream was missing once and was made anew, empty
+	metaRemade     = "tallystick.remade"   // the stream was missing once and was made anew
 	hashName       = "fnv-1a-32"
 )
 
@@ -155,13 +155,14 @@ func prepareStreams(ctx context.Context, conn *nats.Conn, o Options) (layout, er
 		if old {
 			want.Metadata[metaRemade] = "true"
 			l.remade[p] = true
-			o.Logger.Error("a ledger stream is missing and is made anew, empty", "stream", want.Name)
+			o.Logger.Error("a ledger stream is missing and is made anew", "stream", want.Name)
 		}
 		stream, err := js.CreateStream(ctx, want)
 		if err != nil {
 			return layout{}, fmt.Errorf("journal: make stream %s: %w", want.Name, err)
 		}
 		found[p] = stream.CachedInfo()
+		l.last[p] = found[p].State.LastSeq // messages are found again if only its description was lost
 	}
 	return l, markComplete(ctx, js, found)
 }
