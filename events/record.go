@@ -114,16 +114,11 @@ func EncodeCommit(h Head, facts []Fact, id func(i int) string) ([]byte, error) {
 	if len(facts) > MaxCommitEvents {
 		return nil, fmt.Errorf("a commit of %d events: the limit is %d", len(facts), MaxCommitEvents)
 	}
-	whole, err := encodeCmd(h.Cmd)
+	cmd, err := encodeCmd(h.Cmd) // the first record has it whole, the others name it
 	if err != nil {
 		return nil, fmt.Errorf("encode command %s: %w", h.Cmd.ID, err)
 	}
-	short, err := encodeCmd(Cmd{ID: h.Cmd.ID})
-	if err != nil {
-		return nil, fmt.Errorf("encode command %s: %w", h.Cmd.ID, err)
-	}
-	out := make([]byte, 0, len(whole)+len(facts)*usualRecord)
-	cmd := whole
+	out := make([]byte, 0, len(cmd)+len(facts)*usualRecord)
 	for i := range facts {
 		if err := facts[i].Encode(); err != nil {
 			return nil, err
@@ -138,7 +133,11 @@ func EncodeCommit(h Head, facts []Fact, id func(i int) string) ([]byte, error) {
 		if size := len(out) - start; size > MaxRecord {
 			return nil, &TooLargeError{Type: facts[i].Event.Type(), Size: size}
 		}
-		cmd = short
+		if i == 0 && len(facts) > 1 {
+			if cmd, err = encodeCmd(Cmd{ID: h.Cmd.ID}); err != nil {
+				return nil, fmt.Errorf("encode command %s: %w", h.Cmd.ID, err)
+			}
+		}
 	}
 	if len(out) > MaxCommitBytes {
 		return nil, &TooLargeError{Type: "commit", Size: len(out)}

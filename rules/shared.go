@@ -366,7 +366,7 @@ func roll(t *Turn, d *Roll) error {
 		return Reject("no_dice", "", "at position 1: %s throws no dice (it is %d): a roll needs a die somewhere, such as d6", d.Expression, result.Total).On("expression")
 	}
 	th.Base(int(result.Total))
-	th.Detail, err = json.Marshal(result, json.Deterministic(true))
+	th.Detail, err = result.JSON()
 	return err
 }
 

@@ -442,19 +442,14 @@ func (l *Ledger) commit(e *entry, cmd rules.Command) (Answer, error) {
 	}
 	lines := events.SplitCommit(payload)
 	a := Answer{Command: cmd.ID, First: head.N, Last: head.N + int64(len(lines)) - 1, Records: lines}
-	for _, line := range lines {
-		e.tree.Append(line)
-	}
-	keys := e.state.KeysAfter(facts)
 	var checkpoint []byte
-	signed := make(chan error, 1)
-	go func() {
-		var err error
-		a.Receipt, checkpoint, err = e.receipt(keys, a.First, a.Last+1)
-		signed <- err
-	}()
-	seq, err := l.append(e, journal.Entry{Campaign: e.campaign, ID: cmd.ID, Expected: e.seq, Payload: payload})
-	unsigned := <-signed
+	var unsigned error
+	seq, err := l.append(e, journal.Entry{Campaign: e.campaign, ID: cmd.ID, Expected: e.seq, Payload: payload, Meanwhile: func() {
+		for _, line := range lines {
+			e.tree.Append(line)
+		}
+		a.Receipt, checkpoint, unsigned = e.receipt(e.state.KeysAfter(facts), a.First, a.Last+1)
+	}})
 	if err != nil {
 		e.tree.Truncate(head.N)
 		e.stale = e.stale || !errors.Is(err, journal.ErrConflict)

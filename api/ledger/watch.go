@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -31,6 +32,9 @@ func (l *Ledger) watch(ctx context.Context, campaign string, cmd rules.Command) 
 			}
 		}
 		span.End()
+		if err == nil && !l.cfg.Log.Enabled(ctx, slog.LevelInfo) {
+			return
+		}
 		line := []any{"campaign", campaign, "command", cmd.ID, "type", cmd.Type, "result", result, "duration", took}
 		switch {
 		case err == nil:

@@ -44,6 +44,7 @@ type copying struct {
 	astray  bool                      // the archive's end is not in the stream
 	due     uint64                    // what the stream held at the last look: to be copied by the next
 	pending map[uint64]journal.Commit // handed over, but one before it was not
+	records int                       // in pending
 	holed   time.Time                 // since when the next sequence cannot be read
 	more    bool                      // the last reading ended before what is due
 }
@@ -60,17 +61,24 @@ func newCopier(j journal.Journal, w *segmentWriter, found []Comparison, o Option
 func (c *copier) held() int {
 	records := 0
 	for p := range c.partitions {
-		records += c.partitions[p].held()
+		records += c.partitions[p].records
 	}
 	return records
 }
 
-func (of *copying) held() int {
-	records := 0
-	for _, commit := range of.pending {
-		records += countRecords(commit.Payload)
+// hold keeps a commit until its turn comes.
+func (of *copying) hold(commit journal.Commit) {
+	of.drop(commit.Seq)
+	of.pending[commit.Seq] = commit
+	of.records += countRecords(commit.Payload)
+}
+
+// drop forgets a commit if it is kept.
+func (of *copying) drop(seq uint64) {
+	if commit, kept := of.pending[seq]; kept {
+		of.records -= countRecords(commit.Payload)
+		delete(of.pending, seq)
 	}
-	return records
 }
 
 // far reports whether a partition has so much to be read from the journal that
@@ -102,8 +110,7 @@ func (c *copier) close() { c.segments.close() }
 // from the journal later.
 func (c *copier) copy(ctx context.Context, batch []journal.Commit, look bool) error {
 	for _, commit := range batch {
-		p := &c.partitions[journal.PartitionOf(commit.Campaign, len(c.partitions))]
-		p.pending[commit.Seq] = commit
+		c.partitions[journal.PartitionOf(commit.Campaign, len(c.partitions))].hold(commit)
 	}
 	var failed error
 	for p := range c.partitions {
@@ -129,6 +136,7 @@ func (c *copier) forget() {
 			of.due = max(of.due, seq)
 		}
 		clear(of.pending)
+		of.records = 0
 	}
 }
 
@@ -155,7 +163,7 @@ func (c *copier) partition(ctx context.Context, p int, look bool) error {
 	if err := c.drain(p); err != nil {
 		return err
 	}
-	if of.held() >= c.crowd { // what they wait for is stored: they are, with higher numbers
+	if of.records >= c.crowd { // what they wait for is stored: they are, with higher numbers
 		of.due = max(of.due, slices.Min(slices.Collect(maps.Keys(of.pending))))
 		look = true
 	}
@@ -171,7 +179,7 @@ func (c *copier) drain(p int) error {
 	of := &c.partitions[p]
 	for seq := range of.pending {
 		if seq <= c.segments.at[p].seq {
-			delete(of.pending, seq)
+			of.drop(seq)
 		}
 	}
 	for {
@@ -179,7 +187,7 @@ func (c *copier) drain(p int) error {
 		if !ok {
 			return nil
 		}
-		delete(of.pending, commit.Seq)
+		of.drop(commit.Seq)
 		of.holed, of.due = time.Time{}, max(of.due, commit.Seq)
 		if err := c.segments.commit(p, commit); err != nil {
 			return err

@@ -55,7 +55,7 @@ func BenchmarkAppend(b *testing.B) {
 	var ourLast, rawLast uint64
 	var ourTimes, rawTimes []time.Duration
 	for i := 0; b.Loop(); i++ {
-		e := Entry{ours, strconv.Itoa(i), ourLast, payloadOfThree}
+		e := Entry{Campaign: ours, ID: strconv.Itoa(i), Expected: ourLast, Payload: payloadOfThree}
 		start := time.Now()
 		seq, err := j.Append(context.Background(), e)
 		ourTimes = append(ourTimes, time.Since(start))
@@ -63,7 +63,7 @@ func BenchmarkAppend(b *testing.B) {
 			b.Fatal(err)
 		}
 		ourLast = seq
-		e = Entry{raw, strconv.Itoa(i), rawLast, payloadOfThree}
+		e = Entry{Campaign: raw, ID: strconv.Itoa(i), Expected: rawLast, Payload: payloadOfThree}
 		start = time.Now()
 		err = rawPublish(j, e)
 		rawTimes = append(rawTimes, time.Since(start))
@@ -89,10 +89,10 @@ func BenchmarkWriters(b *testing.B) {
 			for b.Loop() {
 				spent += slice
 				appended += forASlice(b, writers, func(campaign string, id string, last uint64) (uint64, error) {
-					return j.Append(context.Background(), Entry{campaign, id, last, payloadOfThree})
+					return j.Append(context.Background(), Entry{Campaign: campaign, ID: id, Expected: last, Payload: payloadOfThree})
 				})
 				singles += forASlice(b, writers, func(campaign string, id string, last uint64) (uint64, error) {
-					ack, err := j.js.PublishMsg(context.Background(), j.message(Entry{campaign, id, last, payloadOfThree}))
+					ack, err := j.js.PublishMsg(context.Background(), j.message(Entry{Campaign: campaign, ID: id, Expected: last, Payload: payloadOfThree}))
 					if err != nil {
 						return 0, err
 					}
@@ -149,7 +149,7 @@ func rawBatches(b *testing.B, j *jetStream, writers int) float64 {
 			for i := 0; time.Now().Before(end); i++ {
 				messages := make([]*nats.Msg, len(campaigns))
 				for k, campaign := range campaigns {
-					messages[k] = j.message(Entry{campaign, strconv.Itoa(i), last[k], payloadOfThree})
+					messages[k] = j.message(Entry{Campaign: campaign, ID: strconv.Itoa(i), Expected: last[k], Payload: payloadOfThree})
 				}
 				ack, err := jetstreamext.PublishMsgBatch(context.Background(), j.js, messages, jetstreamext.BatchFlowControl{})
 				if err != nil {
@@ -176,7 +176,7 @@ func BenchmarkRead(b *testing.B) {
 		campaigns[n] = uuid.NewString()
 		last := uint64(0)
 		for i := range n {
-			seq, err := j.Append(context.Background(), Entry{campaigns[n], strconv.Itoa(i), last, payloadOfThree})
+			seq, err := j.Append(context.Background(), Entry{Campaign: campaigns[n], ID: strconv.Itoa(i), Expected: last, Payload: payloadOfThree})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -185,7 +185,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 	for range 5 { // many others around them
 		forASlice(b, 64, func(campaign, id string, last uint64) (uint64, error) {
-			return j.Append(context.Background(), Entry{campaign, id, last, payloadOfThree})
+			return j.Append(context.Background(), Entry{Campaign: campaign, ID: id, Expected: last, Payload: payloadOfThree})
 		})
 	}
 	for _, n := range []int{1, 1000} {

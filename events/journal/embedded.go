@@ -151,7 +151,12 @@ func (e *embedded) open(ctx context.Context, o Options) (*jetStream, error) {
 	if err != nil {
 		return nil, err
 	}
-	j, err := newJetStream(conn, layout, o, e.syncMode())
+	lone, err := dialLone("", o, nats.InProcessServer(e.server), program.option())
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	j, err := newJetStream(conn, lone, layout, o, e.syncMode())
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func TestFullDisk(t *testing.T) {
 		group.Go(func() {
 			campaign, at := uuid.NewString(), place{}
 			for {
-				seq, err := j.Append(context.Background(), Entry{campaign, uuid.NewString(), at.last, bytes.Repeat([]byte("x"), 8000)})
+				seq, err := j.Append(context.Background(), Entry{Campaign: campaign, ID: uuid.NewString(), Expected: at.last, Payload: bytes.Repeat([]byte("x"), 8000)})
 				if err != nil {
 					var unclear *UnclearError
 					if !errors.Is(err, ErrFull) && !errors.As(err, &unclear) {
@@ -74,7 +74,7 @@ func TestFullDisk(t *testing.T) {
 		})
 	}
 	group.Wait()
-	_, err = j.Append(soon(t), Entry{uuid.NewString(), "late", 0, []byte("late")})
+	_, err = j.Append(soon(t), Entry{Campaign: uuid.NewString(), ID: "late", Payload: []byte("late")})
 	if !errors.Is(err, ErrFull) {
 		t.Errorf("once it is full: got error %v, want %v", err, ErrFull)
 	}

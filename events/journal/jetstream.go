@@ -30,6 +30,7 @@ const (
 type jetStream struct {
 	conn    *nats.Conn
 	js      jetstream.JetStream
+	lone    *lone // for entries that go singly
 	layout  layout
 	options Options
 	sync    string
@@ -56,14 +57,18 @@ type jetStream struct {
 	buckets  map[string]*kvBucket // guarded by bucketMu
 }
 
-func newJetStream(conn *nats.Conn, l layout, o Options, syncMode string) (*jetStream, error) {
+// newJetStream makes a journal over two connections to one server, the second one
+// from dialLone. It closes them when it fails.
+func newJetStream(conn, lone *nats.Conn, l layout, o Options, syncMode string) (*jetStream, error) {
 	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(o.AckWait))
 	if err != nil {
 		conn.Close()
+		lone.Close()
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	j := &jetStream{conn: conn, js: js, layout: l, options: o, sync: syncMode, buckets: map[string]*kvBucket{}}
 	j.ctx, j.cancel = context.WithCancel(context.Background())
+	j.lone = newLone(j.ctx, lone, o.AckWait)
 	j.campaigns.lists = make([][]string, l.partitions)
 	for p := range l.partitions {
 		w := newWriter(j.ctx, j)
@@ -81,11 +86,16 @@ func (j *jetStream) Append(ctx context.Context, e Entry) (uint64, error) {
 	if err := j.usable(ctx); err != nil {
 		return 0, err
 	}
+	e.Meanwhile = once(e.Meanwhile)
 	seq, err := j.writer(e.Campaign).append(ctx, e)
-	if err == nil && e.Expected == 0 {
+	if err != nil {
+		return 0, err
+	}
+	if e.Expected == 0 {
 		j.campaigns.add(e.Campaign)
 	}
-	return seq, err
+	e.Meanwhile()
+	return seq, nil
 }
 
 func (j *jetStream) writer(campaign string) *writer {
@@ -131,9 +141,7 @@ func (j *jetStream) publish(ctx context.Context, e Entry) (uint64, error) {
 			return 0, *why
 		}
 		highest := w.highest.Load()
-		ctx, cancel := context.WithTimeout(ctx, j.options.AckWait)
-		defer cancel()
-		ack, err := j.js.PublishMsg(ctx, j.message(e))
+		ack, err := j.send(ctx, e)
 		if err != nil {
 			return 0, j.meaning(e.Campaign, err)
 		}
@@ -142,6 +150,21 @@ func (j *jetStream) publish(ctx context.Context, e Entry) (uint64, error) {
 		}
 		return ack.Sequence, j.stored(e.Campaign, highest, ack.Sequence)
 	})
+}
+
+// send sends an entry and waits for its answer, for AckWait at most.
+func (j *jetStream) send(ctx context.Context, e Entry) (*jetstream.PubAck, error) {
+	m := j.message(e)
+	ack, err := j.lone.store(ctx, m, e.Meanwhile)
+	if !errors.Is(err, nats.ErrNoResponders) {
+		return ack, err
+	}
+	ctx, cancel := j.writer(e.Campaign).within(ctx)
+	defer cancel()
+	ctx, cancelWait := context.WithTimeout(ctx, j.options.AckWait)
+	defer cancelWait()
+	m.Reply = ""
+	return j.js.PublishMsg(ctx, m) // asks a few times more: there may be a leader soon
 }
 
 // stored notes that a message was given a sequence, which must be above all that
@@ -378,6 +401,7 @@ func (j *jetStream) Close() error {
 		j.cancel()
 		j.following.Wait()
 		j.conn.Close()
+		j.lone.close()
 		if j.release != nil {
 			j.closeErr = j.release()
 		}

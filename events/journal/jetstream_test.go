@@ -50,7 +50,7 @@ func fill(t testing.TB, j Journal, n, size int) (campaign string) {
 	last := uint64(0)
 	for i := range n {
 		payload := bytes.Repeat([]byte(fmt.Sprintf("%08d", i)), 1+size/8)
-		seq, err := j.Append(soon(t), Entry{campaign, uuid.NewString(), last, payload})
+		seq, err := j.Append(soon(t), Entry{Campaign: campaign, ID: uuid.NewString(), Expected: last, Payload: payload})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestReopenGivesTheSameCommits(t *testing.T) {
 	}
 	// A retry after the restart, whatever the server remembers of ids.
 	last := before[29]
-	seq, err := j.Append(soon(t), Entry{campaign, last.ID, before[28].Seq, last.Payload})
+	seq, err := j.Append(soon(t), Entry{Campaign: campaign, ID: last.ID, Expected: before[28].Seq, Payload: last.Payload})
 	if err != nil || seq != last.Seq {
 		t.Errorf("the last entry again: %d, %v, want %d", seq, err, last.Seq)
 	}
@@ -349,7 +349,7 @@ func TestRetryBeyondTheDuplicateWindow(t *testing.T) {
 	e.close()
 
 	j, _ := openEmbedded(t, Options{Dir: dir})
-	entry := Entry{uuid.NewString(), uuid.NewString(), 0, []byte("once")}
+	entry := Entry{Campaign: uuid.NewString(), ID: uuid.NewString(), Payload: []byte("once")}
 	seq, err := j.Append(soon(t), entry)
 	if err != nil {
 		t.Fatal(err)
@@ -668,7 +668,7 @@ func TestStreamThatWentBackIsNotWritten(t *testing.T) {
 	if h.Sound() || !h.Partitions[0].Gap || h.Partitions[0].Last >= 50 {
 		t.Fatalf("health: %+v, want a stream that is shorter and a gap", h)
 	}
-	next := Entry{campaign, "next", h.Partitions[0].Last, []byte("x")}
+	next := Entry{Campaign: campaign, ID: "next", Expected: h.Partitions[0].Last, Payload: []byte("x")}
 	if _, err := j.Append(soon(t), next); !errors.Is(err, ErrDamaged) {
 		t.Errorf("append: got error %v, want %v", err, ErrDamaged)
 	}
@@ -698,7 +698,7 @@ func TestStreamThatWentBackIsNotWritten(t *testing.T) {
 	// The same while it is open: an acknowledgement that is not above what is known.
 	j, _ = openEmbedded(t, Options{Dir: t.TempDir(), Partitions: 1})
 	j.writers[0].saw(5)
-	if _, err := j.Append(soon(t), Entry{uuid.NewString(), "a", 0, []byte("x")}); !errors.Is(err, ErrDamaged) {
+	if _, err := j.Append(soon(t), Entry{Campaign: uuid.NewString(), ID: "a", Payload: []byte("x")}); !errors.Is(err, ErrDamaged) {
 		t.Errorf("append to a stream that went back: got error %v", err)
 	}
 	if h := j.Health(soon(t)); h.Sound() || !h.Partitions[0].Gap {
@@ -864,7 +864,7 @@ func TestConnectSurvivesARestartOfTheServer(t *testing.T) {
 	if h := j.Health(soon(t)); h.Reachable || h.Sound() {
 		t.Errorf("health without a server: %+v", h)
 	}
-	next := Entry{campaign, uuid.NewString(), before[2].Seq, []byte("next")}
+	next := Entry{Campaign: campaign, ID: uuid.NewString(), Expected: before[2].Seq, Payload: []byte("next")}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	var unclear *UnclearError
@@ -952,7 +952,7 @@ func TestGivingUp(t *testing.T) {
 	waiting := uuid.NewString()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	_, err := j.Append(ctx, Entry{waiting, "waits", 0, []byte("x")})
+	_, err := j.Append(ctx, Entry{Campaign: waiting, ID: "waits", Payload: []byte("x")})
 	var unclear *UnclearError
 	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &unclear) {
 		t.Errorf("an entry that never went: got error %v, want the context's own", err)
@@ -973,7 +973,7 @@ func TestCloseLetsAppendsFinish(t *testing.T) {
 	faults := &Faults{Publish: func(Entry) Outcome { first(); <-hold; return Proceed }}
 	dir := t.TempDir()
 	j, close_ := openEmbedded(t, Options{Dir: dir, Faults: faults})
-	entry := Entry{uuid.NewString(), "late", 0, []byte("x")}
+	entry := Entry{Campaign: uuid.NewString(), ID: "late", Payload: []byte("x")}
 	var group sync.WaitGroup
 	var seq uint64
 	group.Go(func() {
@@ -990,7 +990,7 @@ func TestCloseLetsAppendsFinish(t *testing.T) {
 		closed = w.closed
 		w.mu.Unlock()
 	}
-	if _, err := j.Append(soon(t), Entry{entry.Campaign, "new", 0, []byte("x")}); !errors.Is(err, ErrClosed) {
+	if _, err := j.Append(soon(t), Entry{Campaign: entry.Campaign, ID: "new", Payload: []byte("x")}); !errors.Is(err, ErrClosed) {
 		t.Errorf("append after close: got error %v", err)
 	}
 	close(hold)
@@ -1026,7 +1026,7 @@ func TestManyWaitingGoInOneBatch(t *testing.T) {
 		campaigns[i] = uuid.NewString()
 		for k := range 2 { // two of one campaign: one is stored, one conflicts
 			group.Go(func() {
-				_, err := j.Append(soon(t), Entry{campaigns[i], fmt.Sprint(k), 0, []byte("x")})
+				_, err := j.Append(soon(t), Entry{Campaign: campaigns[i], ID: fmt.Sprint(k), Payload: []byte("x")})
 				if err != nil && !errors.Is(err, ErrConflict) {
 					t.Error(err)
 				}
@@ -1078,7 +1078,7 @@ func FuzzCheckEntry(f *testing.F) {
 	f.Add("urn:uuid:01920000-0000-7000-8000-000000000000", "")
 	f.Add("01920000-0000-7000-8000-00000000000>", "é")
 	f.Fuzz(func(t *testing.T, campaign, id string) {
-		if checkEntry(Entry{campaign, id, 0, []byte("x")}) != nil {
+		if checkEntry(Entry{Campaign: campaign, ID: id, Payload: []byte("x")}) != nil {
 			return
 		}
 		subject := layout{partitions: 4}.subject(campaign)

@@ -83,6 +83,10 @@ type Entry struct {
 	ID       string // command id: 1 to 128 visible ASCII characters
 	Expected uint64 // Seq of the campaign's last commit, 0 for none
 	Payload  []byte // 1 to MaxPayload bytes
+	// Meanwhile, if not nil, is called once by Append, at the latest before it
+	// returns nil, and as a rule while the store works: what the caller would do next
+	// then costs no time of its own. It must not append.
+	Meanwhile func()
 }
 
 // Journal is the contract of a store of commits; package journaltest has the

@@ -48,7 +48,7 @@ func appendForEver(dir string) {
 		all.Go(func() {
 			campaign, last := uuid.NewString(), uint64(0)
 			for {
-				e := Entry{campaign, uuid.NewString(), last, []byte(strings.Repeat(campaign+"\n", 8))}
+				e := Entry{Campaign: campaign, ID: uuid.NewString(), Expected: last, Payload: []byte(strings.Repeat(campaign+"\n", 8))}
 				seq, err := j.Append(context.Background(), e)
 				if err != nil {
 					fmt.Println("error", err)

@@ -69,6 +69,9 @@ func (m *Memory) Append(ctx context.Context, e Entry) (uint64, error) {
 	if err := m.usable(ctx); err != nil {
 		return 0, err
 	}
+	if e.Meanwhile != nil {
+		e.Meanwhile()
+	}
 	return place(ctx, m, e)
 }
 

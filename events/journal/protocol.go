@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -44,6 +45,14 @@ var pauses = []time.Duration{
 // while nothing stands in its way. On replicas that happens to a sole writer while
 // an earlier message is under way; else the expectation is ahead of the campaign.
 const refusedAttempts = 3
+
+// once is f, or nothing when it is nil, at the first call.
+func once(f func()) func() {
+	if f == nil {
+		return func() {}
+	}
+	return sync.OnceFunc(f)
+}
 
 // place stores an entry or finds out why not.
 func place(ctx context.Context, s store, e Entry) (uint64, error) {

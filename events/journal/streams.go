@@ -42,7 +42,7 @@ func (l layout) subject(campaign string) string {
 	return subjectPrefix(PartitionOf(campaign, l.partitions)) + campaign
 }
 
-func subjectPrefix(partition int) string { return fmt.Sprintf("ledger.%d.", partition) }
+func subjectPrefix(partition int) string { return "ledger." + strconv.Itoa(partition) + "." }
 
 // dial connects; the client never gives up and never holds messages back for
 // later, so an attempt that failed is not sent behind our back.
@@ -69,6 +69,13 @@ func dial(url string, o Options, more ...nats.Option) (*nats.Conn, error) {
 	return conn, nil
 }
 
+// dialLone connects for entries that go singly. What is published there leaves at
+// once by the hand of whoever publishes: elsewhere the client has a goroutine that
+// gathers what leaves, for which a lone message would wait.
+func dialLone(url string, o Options, more ...nats.Option) (*nats.Conn, error) {
+	return dial(url, o, append(more, nats.WriteBufferSize(1), nats.FlusherTimeout(o.AckWait))...)
+}
+
 // pingInterval is how often a server elsewhere is asked whether it is there; after
 // two answers that did not come another is looked for.
 const pingInterval = 2 * time.Second
@@ -92,7 +99,8 @@ func Connect(ctx context.Context, o Options) (Journal, error) {
 	}
 	// A server that was cut off or stands still says nothing: without asking often
 	// the connection to it would be held for minutes.
-	conn, err := dial(o.URL, o, append(who, nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2))...)
+	how := append(who, nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2))
+	conn, err := dial(o.URL, o, how...)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +109,12 @@ func Connect(ctx context.Context, o Options) (Journal, error) {
 		conn.Close()
 		return nil, err
 	}
-	return newJetStream(conn, l, o, SyncUnknown)
+	lone, err := dialLone(o.URL, o, how...)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return newJetStream(conn, lone, l, o, SyncUnknown)
 }
 
 func (o Options) user() ([]nats.Option, error) {

@@ -68,13 +68,16 @@ func (w *writer) append(ctx context.Context, e Entry) (seq uint64, err error) {
 		return 0, ErrClosed
 	}
 	defer w.using.Done()
-	ctx, cancel := w.within(ctx)
-	defer cancel()
+	if len(r.news) == 0 { // not its turn yet
+		e.Meanwhile()
+	}
 	select {
 	case n := <-r.news:
 		return w.follow(ctx, e, n)
 	case <-ctx.Done():
 		return w.giveUp(r, ctx.Err())
+	case <-w.ctx.Done():
+		return w.giveUp(r, ErrClosed)
 	}
 }
 
@@ -100,10 +103,14 @@ func (w *writer) follow(ctx context.Context, e Entry, n news) (uint64, error) {
 		seq, err := w.store.publish(ctx, e)
 		w.leave()
 		if err != nil {
+			ctx, cancel := w.within(ctx)
+			defer cancel()
 			return settle(ctx, w.store, e, err)
 		}
 		return seq, nil
 	case n.err != nil:
+		ctx, cancel := w.within(ctx)
+		defer cancel()
 		return settleBatched(ctx, w.store, e, n.err)
 	}
 	return n.seq, nil

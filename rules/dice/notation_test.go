@@ -350,7 +350,7 @@ func TestDieOutOfRangePanics(t *testing.T) {
 
 func TestResultJSON(t *testing.T) {
 	result := parse(t, "2d6r1kh1[sword] + 2dF + 3d10>7").Roll(given(t, 1, 4, 6, 1, 3, 8, 2, 10))
-	text, err := json.Marshal(result)
+	text, err := result.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestResultJSON(t *testing.T) {
 	if err := json.Unmarshal(text, &back); err != nil || !cmp.Equal(back, result) || !cmp.Equal(back.Draws(), result.Draws()) {
 		t.Errorf("reads back as %v, %v", back, err)
 	}
-	if text, err := json.Marshal(parse(t, "3").Roll(nil)); err != nil || string(text) != `{"expression":"3","total":3,"groups":[]}` {
+	if text, err := parse(t, "3").Roll(nil).JSON(); err != nil || string(text) != `{"expression":"3","total":3,"groups":[]}` {
 		t.Errorf("a roll without dice: %s, %v", text, err)
 	}
 }
@@ -454,6 +454,10 @@ func checkExpression(t interface{ Fatalf(string, ...any) }, e *Expression, seed 
 	}
 	for _, g := range result.Groups {
 		checkGroup(t, g)
+	}
+	written, err := result.JSON()
+	if want, failed := json.Marshal(result); err != nil || failed != nil || string(written) != string(want) {
+		t.Fatalf("%s: written %s, %v, want %s, %v", e, written, err, want, failed)
 	}
 }
 

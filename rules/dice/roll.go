@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Result is what one roll of an expression came to, with everything an audit needs to see why.
@@ -39,6 +41,63 @@ type Face struct {
 
 // Kept reports whether the die counts towards the value of its group.
 func (f Face) Kept() bool { return !f.Dropped && !f.Rerolled }
+
+// JSON is what package json makes of a result, written out: a roll is made of it.
+func (r Result) JSON() (jsontext.Value, error) {
+	out, err := jsontext.AppendQuote([]byte(`{"expression":`), r.Expression)
+	if err != nil {
+		return nil, err
+	}
+	out = strconv.AppendInt(append(out, `,"total":`...), r.Total, 10)
+	if r.Successes != 0 {
+		out = strconv.AppendInt(append(out, `,"successes":`...), r.Successes, 10)
+	}
+	out = append(out, `,"groups":[`...)
+	for i, g := range r.Groups {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = g.append(out); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, "]}"...), nil
+}
+
+func (g Group) append(out []byte) ([]byte, error) {
+	out, err := jsontext.AppendQuote(append(out, `{"text":`...), g.Text)
+	if err == nil && g.Label != "" {
+		out, err = jsontext.AppendQuote(append(out, `,"label":`...), g.Label)
+	}
+	out = strconv.AppendUint(append(out, `,"sides":`...), uint64(g.Sides), 10)
+	out = mark(out, "fudge", g.Fudge)
+	out = append(out, `,"faces":[`...)
+	for i, f := range g.Faces {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = f.append(out)
+	}
+	out = mark(append(out, ']'), "counts", g.Counts)
+	out = strconv.AppendInt(append(out, `,"value":`...), g.Value, 10)
+	return append(mark(out, "capped", g.Capped), '}'), err
+}
+
+func (f Face) append(out []byte) []byte {
+	out = strconv.AppendInt(append(out, `{"value":`...), f.Value, 10)
+	out = mark(out, "dropped", f.Dropped)
+	out = mark(out, "exploded", f.Exploded)
+	out = mark(out, "rerolled", f.Rerolled)
+	return append(mark(out, "success", f.Success), '}')
+}
+
+// mark writes a member that is there only when it is true.
+func mark(out []byte, name string, is bool) []byte {
+	if !is {
+		return out
+	}
+	return append(append(append(out, `,"`...), name...), `":true`...)
+}
 
 // String returns the face with its marks: 6! exploded, 1r rerolled, 8* a success, (2) dropped.
 func (f Face) String() string {

@@ -46,6 +46,7 @@ func RunContract(t *testing.T, open Open) {
 		{"a full store says so and stores nothing", full},
 		{"an unclear entry makes way for another that was decided after it", unclearThenOther},
 		{"faults of some entries do not touch others stored at the same time", faultsAmongMany},
+		{"what is to be done meanwhile is done once", meanwhile},
 		{"what cannot be stored is refused before it is sent", refusals},
 		{"a payload of the largest size comes back whole", largest},
 		{"campaigns are listed in byte order, from one id on, up to a limit", listing},
@@ -469,6 +470,53 @@ func faultsAmongMany(t *testing.T, open Open) {
 		})
 	}
 	group.Wait()
+}
+
+// meanwhile holds whether an entry goes at once, waits for its turn or goes with
+// others, whatever becomes of the request and of its answer. When it is stored, what
+// was to be done has been done.
+func meanwhile(t *testing.T, open Open) {
+	var attempts atomic.Int64
+	outcomes := []journal.Outcome{journal.LostBefore, journal.Proceed, journal.Proceed, journal.LostAfter, journal.Proceed, journal.Full, journal.Proceed}
+	j := open(t, &journal.Faults{Publish: func(journal.Entry) journal.Outcome {
+		return outcomes[int(attempts.Add(1))%len(outcomes)]
+	}})
+	var group sync.WaitGroup
+	for range 100 {
+		group.Go(func() {
+			var done atomic.Int64
+			e := entry(newID(), 0, "x")
+			e.Meanwhile = func() { done.Add(1) }
+			_, err := j.Append(within(t), e)
+			if n := done.Load(); n > 1 || n == 0 && err == nil {
+				t.Errorf("done %d times when append returns %v", n, err)
+			}
+		})
+	}
+	group.Wait()
+	ahead, called := entry(newID(), 1<<40, "ahead"), 0
+	ahead.Meanwhile = func() { called++ }
+	if _, err := j.Append(within(t), ahead); err == nil || called > 1 {
+		t.Errorf("done %d times for an entry that cannot be stored: %v", called, err)
+	}
+
+	// An entry whose own request never leaves, and that is found: another sent it.
+	var twice journal.Journal
+	same := entry(newID(), 0, "same")
+	called = 0
+	var asked atomic.Int64
+	twice = open(t, &journal.Faults{Publish: func(journal.Entry) journal.Outcome {
+		if asked.Add(1) > 1 {
+			return journal.Proceed
+		}
+		mustAppend(t, twice, same)
+		return journal.LostBefore
+	}})
+	own := same
+	own.Meanwhile = func() { called++ }
+	if mustAppend(t, twice, own); called != 1 || asked.Load() != 2 {
+		t.Errorf("done %d times in %d requests", called, asked.Load())
+	}
 }
 
 func refusals(t *testing.T, open Open) {
