@@ -163,7 +163,9 @@ func (w *walk) computes() {
 }
 
 func operations(item *huma.PathItem) map[string]*huma.Operation {
-	all := map[string]*huma.Operation{"GET": item.Get, "POST": item.Post, "DELETE": item.Delete, "PUT": item.Put, "PATCH": item.Patch}
+	all := map[string]*huma.Operation{
+		"GET": item.Get, "POST": item.Post, "DELETE": item.Delete, "PUT": item.Put, "PATCH": item.Patch, "HEAD": item.Head, "OPTIONS": item.Options, "TRACE": item.Trace,
+	}
 	maps.DeleteFunc(all, func(_ string, op *huma.Operation) bool { return op == nil })
 	return all
 }
