@@ -1,11 +1,13 @@
 package api
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +37,8 @@ type plot struct {
 	done   map[string]int
 	told10 map[string]string
 	closed bool
+
+	dispute string // id of the last one
 }
 
 // hidden is something sealed.
@@ -134,13 +138,12 @@ func (p *plot) people() {
 
 // shared gives a command whose data has a word in it that everybody at the
 // table may see, and the admin.
-func (p *plot) shared(kind, by, typ, data string) (n int64, ok bool) {
+func (p *plot) shared(kind, by, typ, data string) (a CommandAnswer, ok bool) {
 	word := p.mark(strings.ReplaceAll(kind, " ", ""))
-	a, ok := p.give(kind, by, typ, fmt.Sprintf(data, word), "")
-	if ok {
+	if a, ok = p.give(kind, by, typ, fmt.Sprintf(data, word), ""); ok {
 		p.sees[word] = append(slices.Clone(atTable), "admin")
 	}
-	return a.Last, ok
+	return a, ok
 }
 
 // seal notes what was sealed.
@@ -203,8 +206,8 @@ func (p *plot) step() {
 			p.seal(hidden{marker: marker, by: by, open: "roll", blind: true, n: a.Last}, false) // few sides: what seeds give proves nothing
 		}
 	case 4, 5:
-		if n, ok := p.shared("roll", p.one("anna", "bo", "gm"), "roll", `{"expression":"1d20","purpose":%q}`); ok {
-			p.public = append(p.public, n)
+		if a, ok := p.shared("roll", p.one("anna", "bo", "gm"), "roll", `{"expression":"1d20","purpose":%q}`); ok {
+			p.public = append(p.public, a.Last)
 		}
 	case 6:
 		p.shared("note", p.one("anna", "bo", "gm2"), "note.add", `{"text":%q}`)
@@ -244,7 +247,10 @@ func (p *plot) step() {
 	case 13:
 		p.beside()
 	case 14:
-		p.shared("dispute", p.one("anna", "sven"), "dispute.open", fmt.Sprintf(`{"roll":%d,"question":%%q}`, p.roll()))
+		a, ok := p.shared("dispute", p.one("anna", "sven"), "dispute.open", fmt.Sprintf(`{"roll":%d,"question":%%q}`, p.roll()))
+		if ok {
+			p.dispute = a.Command
+		}
 	case 15:
 		if p.closed || len(p.hidden) < 8 {
 			return
@@ -324,6 +330,9 @@ func (p *plot) beside() {
 func (p *plot) asking() *walk {
 	w := newWalk(p.night)
 	w.forms, w.told10, w.link = true, p.told10, "none"
+	if p.dispute != "" {
+		w.dispute = p.dispute
+	}
 	for _, i := range p.random.Perm(len(p.hidden))[:min(2, len(p.hidden))] {
 		w.some = append(w.some, p.hidden[i].n)
 	}
@@ -419,3 +428,74 @@ func TestRandomNightsSeeLeaks(t *testing.T) {
 	}
 	p.http = honest
 }
+
+// R11: whatever was played, a campaign reads the same when its views are folded
+// anew, on another node over the same journal, and on another server that
+// imported it; and there it is exported to the same bytes.
+func TestRandomNightsReadTheSame(t *testing.T) {
+	times := uint64(*nights)
+	if testing.Short() {
+		times = 1
+	}
+	for i := range times {
+		t.Run(fmt.Sprint(*firstNight+i), func(t *testing.T) {
+			p := plotted(t, *firstNight+i)
+			w := p.asking()
+			// reads is what everybody reads, by address and caller, of what is in
+			// the ledger.
+			reads := func(n *node, callers map[string]string) map[string]string {
+				all := map[string]string{}
+				for path, item := range n.server.api.OpenAPI().Paths {
+					if item.Get == nil || !strings.HasPrefix(path, "/v1/campaigns/{campaign}") || strings.Contains(path, "/webhooks") || strings.Contains(path, "/tempo") {
+						continue // those are not in the ledger; the tempo tells the time on the wall
+					}
+					for _, address := range w.addresses(path, item.Get) {
+						for who, token := range callers {
+							all[who+" "+address] = fingerprint(n.get(address, token))
+						}
+					}
+				}
+				return all
+			}
+			same := func(what string, want, got map[string]string) {
+				t.Helper()
+				for address, said := range got {
+					if said != want[address] {
+						t.Errorf("%s: %s is\n%.300s\nand not\n%.300s", what, address, said, want[address])
+					}
+				}
+			}
+			callers := map[string]string{"anna": p.anna, "gm": p.gm, "admin": adminToken}
+			want := reads(p.node, callers)
+			if err := p.hub.Reload(t.Context(), p.id); err != nil {
+				t.Fatal(err)
+			}
+			same("folded anew", want, reads(p.node, callers))
+			same("another node", want, reads(startWith(t, p.journal, systems.Library()), callers))
+
+			bundle := p.get(p.path("/ledger"), p.gm, "Accept", mediaZip).body
+			kept := testKeys
+			defer func() { testKeys = kept }()
+			testKeys.Signing, testKeys.Master = bytes.Repeat([]byte{9}, 32), bytes.Repeat([]byte{8}, 32)
+			elsewhere := startWith(t, journal.NewMemory(1), systems.Library())
+			read[Import](t, elsewhere.send(mediaZip, bundle), 201)
+			if back := elsewhere.get(p.path("/ledger"), adminToken, "Accept", mediaZip).body; !bytes.Equal(back, bundle) {
+				t.Error("it is exported to other bytes")
+			}
+			got := reads(elsewhere, map[string]string{"admin": adminToken})
+			for address := range got {
+				if strings.Contains(address, "/links") || strings.Contains(address, "/tokens") || strings.Contains(address, "/checkpoint?") || strings.Contains(address, "/proofs/") {
+					delete(got, address) // it has no keys and no tokens of that server
+				}
+			}
+			same("imported", want, got)
+		})
+	}
+}
+
+// fingerprint is what an answer says, but for the id of its request.
+func fingerprint(r reply) string {
+	return fmt.Sprint(r.StatusCode, " ", r.Header.Get("ETag"), " ", requestMember.ReplaceAllString(string(r.body), ""))
+}
+
+var requestMember = regexp.MustCompile(`"request":"[^"]*"`)

@@ -123,19 +123,20 @@ func TestNoRouteTellsASecret(t *testing.T) {
 // walk asks every route.
 type walk struct {
 	*night
-	told  map[string]map[string]bool // by marker and caller
-	seeds map[string]bool            // what was told to anybody and may be one: 64 hex digits
-	link  string                     // token of one that rolls once
-	forms bool                       // ask in the forms that the document names, in no others
-	some  []int64                    // records that are asked for by their n; nil: all
-	asked int                        // how often
-	wrong func(format string, args ...any)
+	told    map[string]map[string]bool // by marker and caller
+	seeds   map[string]bool            // what was told to anybody and may be one: 64 hex digits
+	link    string                     // token of one that rolls once
+	dispute string                     // id of one
+	forms   bool                       // ask in the forms that the document names, in no others
+	some    []int64                    // records that are asked for by their n; nil: all
+	asked   int                        // how often
+	wrong   func(format string, args ...any)
 
 	told10 map[string]string // markers, by numbers of ten digits that tell them
 }
 
 func newWalk(n *night) *walk {
-	return &walk{night: n, told: map[string]map[string]bool{}, seeds: map[string]bool{}, wrong: n.t.Errorf}
+	return &walk{night: n, told: map[string]map[string]bool{}, seeds: map[string]bool{}, dispute: key(), wrong: n.t.Errorf}
 }
 
 // everywhere asks for everything as everybody, and fails unless each secret was
@@ -199,7 +200,7 @@ var pathParameter = regexp.MustCompile(`\{([a-z_]+)\}`)
 func (w *walk) addresses(path string, op *huma.Operation) []string {
 	values := map[string][]string{
 		"campaign": {w.id}, "character": {w.bob}, "session": {w.session}, "handle": {"nobody"}, "invitation": {"none"},
-		"system": {"toy"}, "slug": {"rejected"}, "file": {"main.js"}, "dispute": {key()}, "command": {key()}, "hook": {"none"}, "link": {"none"}, "token": {w.link},
+		"system": {"toy"}, "slug": {"rejected"}, "file": {"main.js"}, "dispute": {w.dispute}, "command": {key()}, "hook": {"none"}, "link": {"none"}, "token": {w.link},
 	}
 	for _, at := range w.at { // each seal, and the public roll behind it
 		if w.some == nil {
@@ -429,6 +430,31 @@ func TestSecretsHaveNoSize(t *testing.T) {
 	short, long := secretNight(t, ""), secretNight(t, strings.Repeat("x", 150))
 	if a, b := lengths(short), lengths(long); len(a) < len(short.at) || !slices.Equal(a, b) {
 		t.Errorf("seals of %v and %v bytes", a, b)
+	}
+	// What somebody reads who may not see them is as long, but for dice that
+	// everybody sees, and says as much about itself.
+	thrown := regexp.MustCompile(`"(draws|total|value)":(\[[][0-9,]*\]|-?\d+)`)
+	size := func(n *night, token, path string) string {
+		r := n.get(n.path(path), token)
+		return fmt.Sprint(r.StatusCode, len(thrown.ReplaceAll(r.body, nil)), slices.Sorted(maps.Keys(r.Header)), r.Header.Get("ETag"))
+	}
+	seen := func(n *night) []string {
+		tom := read[NewToken](t, n.ask("POST", n.path("/participants"), n.gm, `{"handle":"tom","role":"spectator"}`), 201)
+		return []string{tom.Token, adminToken}
+	}
+	shortly, longly := seen(short), seen(long)
+	for _, path := range []string{
+		"", "/events?limit=1000", "/ledger", "/rolls?limit=1000", "/secrets?limit=1000", "/sessions", "/characters", "/participants", "/checkpoint", "/overrides", "/disputes", "/corrections",
+		"/proofs/inclusion?n=5", "/proofs/consistency?from=5", "/links", "/date", fmt.Sprintf("/rolls/%d/audit", short.at["Zqthree"]), fmt.Sprintf("/rolls/%d", short.at["Zqten"]), "/sessions/none",
+	} {
+		for i := range shortly {
+			if a, b := size(short, shortly[i], path), size(long, longly[i], path); a != b {
+				t.Errorf("%s tells %d how long a secret is: %s and %s", path, i, a, b)
+			}
+		}
+	}
+	if a, b := size(short, short.gm, "/secrets?limit=1000"), size(long, long.gm, "/secrets?limit=1000"); a == b {
+		t.Error("control: who may see the secrets gets as much of either")
 	}
 	for _, path := range []string{"", "/events", "/ledger", "/rolls", "/secrets"} {
 		if tag := short.get(short.path(path), short.bo).Header.Get("ETag"); tag != "" {
