@@ -124,9 +124,6 @@ func TestOtherAddresses(t *testing.T) {
 				continue // a path of one word
 			}
 			o.refused(method+" "+other, o.send(method, other, token, ""), "not-found", "method-not-allowed", "malformed", "unsupported-media-type", "rejected", "unauthenticated")
-			if r := o.send(method, other, "", ""); r.StatusCode < 400 {
-				t.Errorf("%s %s is served to nobody", method, other)
-			}
 		}
 	})
 }
@@ -135,9 +132,13 @@ func TestOtherAddresses(t *testing.T) {
 // finds nothing, whatever it means to the parts below.
 func TestOtherNames(t *testing.T) {
 	o := newOdd(t)
-	for _, name := range []string{
+	names := []string{
 		"*", "%3E", "a.b", "..", "%2e%2e%2f", "%00", "%ff", "-1", "9223372036854775808", "%EF%BC%91", "__proto__", strings.Repeat("x", 4_000), strings.ToUpper(o.id), "%0d%0aX-Injected:1",
-	} {
+	}
+	if testing.Short() {
+		names = names[:4]
+	}
+	for _, name := range names {
 		for path, item := range o.server.api.OpenAPI().Paths {
 			for _, parameter := range pathParameter.FindAllString(path, -1) {
 				address := o.fill.Replace(strings.Replace(path, parameter, name, 1))

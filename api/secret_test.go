@@ -128,6 +128,7 @@ type walk struct {
 	link    string                     // token of one that rolls once
 	dispute string                     // id of one
 	forms   bool                       // ask in the forms that the document names, in no others
+	plain   bool                       // leave out what may be left out of a query
 	some    []int64                    // records that are asked for by their n; nil: all
 	asked   int                        // how often
 	wrong   func(format string, args ...any)
@@ -240,7 +241,7 @@ func (w *walk) addresses(path string, op *huma.Operation) []string {
 		all[i] += "?" + strings.Join(query, "&")
 	}
 	for _, p := range op.Parameters {
-		if p.In != "query" || p.Required || p.Name == "limit" {
+		if p.In != "query" || p.Required || p.Name == "limit" || w.plain {
 			continue
 		}
 		for _, v := range w.values(path, p) {
