@@ -60,7 +60,7 @@ func FuzzBundle(f *testing.F) {
 			from := min(at, uint(len(text)))
 			return bytes.Join([][]byte{text[:from], insert, text[min(from+min(cut, 1<<20), uint(len(text))):]}, nil)
 		}
-		data := whole
+		var data []byte
 		switch {
 		case int(file) < len(names):
 			files := append([][]byte{}, texts...)
