@@ -81,6 +81,8 @@ func (s *Server) authenticate(ctx context.Context, token, campaign string, need 
 		return who, p
 	}
 	switch {
+	case campaign != "" && !isID(campaign):
+		return who, ledger.ErrUnknownCampaign
 	case who.Admin && need == member:
 		return who, newProblem("forbidden", "the admin token reads everything and commands nothing in a campaign: use a game master's token")
 	case who.Admin:

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +116,47 @@ func FuzzSignIn(f *testing.F) {
 		g.server.Handler().ServeHTTP(w, req)
 		if tidy(t, w); w.Code < 400 {
 			t.Errorf("the cookie %q is let in", cookie)
+		}
+	})
+}
+
+// Whatever is brought as a bundle, broken as a zip or in one of its files, is
+// refused with a problem, or is what is here already: nothing of it is stored.
+func FuzzImport(f *testing.F) {
+	g := play(f, start(f, journal.NewMemory(1)))
+	whole := g.get(g.path("/ledger"), g.gm, "Accept", mediaZip).body
+	n := other(f)
+	read[Import](f, n.send(mediaZip, whole), 201)
+	honest := n.get(g.path("/ledger"), adminToken).body
+	for _, name := range []string{bundleEvents, bundleCheckpoint, bundleVKey, "", "another"} {
+		f.Add(name, uint(30), uint(2), []byte("xy"))
+		f.Add(name, uint(0), uint(1<<20), []byte(nil))
+		f.Add(name, uint(1<<20), uint(0), []byte("x\n"))
+	}
+	f.Fuzz(func(t *testing.T, file string, at, cut uint, insert []byte) {
+		n.t = t
+		spoilt := func(text []byte) []byte {
+			from := min(at, uint(len(text)))
+			return slices.Concat(text[:from], insert, text[min(from+min(cut, 1<<20), uint(len(text))):])
+		}
+		data := spoilt(whole)
+		if file != "" {
+			data = repacked(t, whole, func(name string, text []byte) []byte {
+				if name == file {
+					return spoilt(text)
+				}
+				return text
+			})
+		}
+		r := n.send(mediaZip, data)
+		if r.StatusCode >= 500 || r.StatusCode == http.StatusCreated {
+			t.Errorf("%d %s", r.StatusCode, r.body)
+		}
+		if r.StatusCode >= 400 {
+			read[Problem](t, r, r.StatusCode)
+		}
+		if now := n.get(g.path("/ledger"), adminToken).body; !bytes.Equal(now, honest) {
+			t.Fatalf("the ledger is now %s", now)
 		}
 	})
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
+	"net/url"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -118,6 +120,38 @@ func (s *Server) harden(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 var tooLarge = fmt.Sprintf("the body has more than %d bytes", MaxBody)
+
+// single are the headers that say one thing.
+var single = []string{"Authorization", "Content-Encoding", "Content-Type", "Idempotency-Key", "Last-Event-ID", "Ledger-Size"}
+
+// once refuses a request that says a thing twice: what is in front of the server
+// may go by the one, and the server by the other.
+func (s *Server) once(ctx huma.Context, next func(huma.Context)) {
+	c := humaecho.Unwrap(ctx)
+	if p := twice(c.Request()); p != nil {
+		s.writeProblem(c, p)
+		return
+	}
+	next(ctx)
+}
+
+func twice(r *http.Request) *Problem {
+	for _, name := range single {
+		if len(r.Header.Values(name)) > 1 {
+			return malformed("header."+name, "is given twice")
+		}
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return malformed("query", "cannot be read: "+err.Error())
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		if len(query[name]) > 1 {
+			return malformed("query."+name, "is given twice")
+		}
+	}
+	return nil
+}
 
 // onlyJSON refuses bodies that are something else.
 func (s *Server) onlyJSON(ctx huma.Context, next func(huma.Context)) {

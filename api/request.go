@@ -23,8 +23,8 @@ func (s *Server) Answer(ctx context.Context, q journal.Request) journal.Reply {
 		return journal.Reply{Code: http.StatusBadRequest, Reason: "the subject names no campaign"}
 	}
 	for _, name := range asked {
-		if value := q.Header(name); value != "" {
-			r.Header.Set(name, value)
+		for _, value := range q.Values(name) {
+			r.Header.Add(name, value)
 		}
 	}
 	r.Header.Set("Content-Type", mediaJSON)

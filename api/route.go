@@ -39,7 +39,7 @@ func handle[I, O any](s *Server, r route, h func(context.Context, *I) (*O, error
 	op := huma.Operation{
 		Method: r.Method, Path: r.Path, OperationID: r.ID, Summary: r.Summary, Description: r.Doc,
 		DefaultStatus: r.Status, RejectUnknownQueryParameters: true,
-		Middlewares: huma.Middlewares{s.guard(r.Access)},
+		Middlewares: huma.Middlewares{s.once, s.guard(r.Access)},
 		Responses:   map[string]*huma.Response{},
 		Errors:      r.failures(),
 	}

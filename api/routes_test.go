@@ -110,13 +110,13 @@ func TestAccess(t *testing.T) {
 	n := fmt.Sprint(g.size() - 1)
 	dispute := g.command(g.sven, `{"type":"dispute.open","data":{"roll":`+n+`,"question":"really?"}}`).Command
 	fill := strings.NewReplacer("{campaign}", g.id, "{character}", g.bob, "{session}", g.session, "{n}", n, "{dispute}", dispute, "{system}", "toy", "{slug}", "rejected", "{handle}", "guest", "{invitation}", "none", "{token}", "none", "{hook}", "none", "{file}", "main.js")
-	tokens := []string{"", "tally_" + strings.Repeat("0", 64), g.anna, g.sven, g.gm, other.gm, adminToken}
+	callers := g.strangers(other)
+	for i, token := range []string{"", "tally_" + strings.Repeat("0", 64), g.anna, g.sven, g.gm, other.gm, adminToken} {
+		callers = append(callers, stranger{fmt.Sprint(i), token, i})
+	}
 	unseen := len(rows)
 	for path, item := range g.server.api.OpenAPI().Paths {
-		for method, op := range map[string]any{"GET": item.Get, "POST": item.Post, "DELETE": item.Delete} {
-			if op == nil || fmt.Sprint(op) == "<nil>" {
-				continue
-			}
+		for method := range operations(item) {
 			name := method + " " + path
 			row, ok := rows[name]
 			if !ok {
@@ -124,7 +124,7 @@ func TestAccess(t *testing.T) {
 				continue
 			}
 			unseen--
-			for i, token := range tokens {
+			for i, who := range callers {
 				if strings.Contains(path, "{handle}") {
 					g.ask("POST", g.path("/participants"), g.gm, `{"handle":"guest","role":"spectator"}`)
 				}
@@ -132,14 +132,15 @@ func TestAccess(t *testing.T) {
 				if strings.Contains(body, "%d") {
 					body = fmt.Sprintf(body, i)
 				}
-				r := g.ask(method, fill.Replace(path)+queries[name], token, body, "Idempotency-Key", key(), "Sec-Fetch-Site", "same-origin")
+				r := g.ask(method, fill.Replace(path)+queries[name], who.token, body, "Idempotency-Key", key(), "Sec-Fetch-Site", "same-origin")
+				want := row[who.column]
 				switch {
-				case row[i] != "":
-					problem(t, r, row[i], "")
+				case want != "":
+					problem(t, r, want, "")
 				case r.StatusCode >= 400 && name != "GET /readyz":
-					t.Errorf("%s as %d: %d %s", name, i, r.StatusCode, r.body)
+					t.Errorf("%s as %s: %d %s", name, who.name, r.StatusCode, r.body)
 				}
-				if row[i] == no && r.Header.Get("WWW-Authenticate") == "" {
+				if want == no && r.Header.Get("WWW-Authenticate") == "" {
 					t.Errorf("%s: no WWW-Authenticate", name)
 				}
 			}
@@ -147,6 +148,32 @@ func TestAccess(t *testing.T) {
 	}
 	if unseen != 0 {
 		t.Errorf("%d rows are of no route", unseen)
+	}
+}
+
+// stranger is somebody who asks, and the column of a row that says what comes of it.
+type stranger struct {
+	name, token string
+	column      int
+}
+
+// strangers are those who may no more than one of the columns of TestAccess: who
+// was removed or whose token was ended no more than a wrong token, the player
+// of another character no more than a player, and a player elsewhere no more
+// than a game master elsewhere.
+func (g *game) strangers(other *game) []stranger {
+	add := func(handle string) string {
+		return read[NewToken](g.t, g.ask("POST", g.path("/participants"), g.gm, `{"handle":"`+handle+`","role":"player"}`), 201).Token
+	}
+	removed, revoked, before, bo := add("removed"), add("revoked"), add("before"), add("bo")
+	for _, path := range []string{"/participants/removed", "/participants/revoked/token"} {
+		if r := g.ask("DELETE", g.path(path), g.gm, ""); r.StatusCode != 204 {
+			g.t.Fatalf("got %d %s", r.StatusCode, r.body)
+		}
+	}
+	read[NewToken](g.t, g.ask("POST", g.path("/participants/before/token"), g.gm, ""), 201)
+	return []stranger{
+		{"removed", removed, 1}, {"revoked", revoked, 1}, {"a token of before", before, 1}, {"no token at all", "Bearer", 1}, {"bo", bo, 2}, {"anna elsewhere", other.anna, 5},
 	}
 }
 

@@ -27,29 +27,33 @@ import (
 // stands nowhere else.
 type night struct {
 	*game
-	bo, gm2 string           // tokens
-	at      map[string]int64 // n of each seal, by marker
-	sees    map[string][]string
+	bo, gm2 string              // tokens
+	at      map[string]int64    // n of each seal, by marker
+	rolls   map[string]bool     // markers of those that are rolls
+	sees    map[string][]string // who may be told, by marker
+	more    map[string]string   // tokens of other callers, by name
 }
 
 // callers are everybody who may ask, by name.
 func (n *night) callers(other string) map[string]string {
-	return map[string]string{
+	all := map[string]string{
 		"nobody": "", "a wrong token": "tally_" + strings.Repeat("0", 64), "anna": n.anna, "bo": n.bo, "sven": n.sven,
 		"gm": n.gm, "gm2": n.gm2, "another gm": other, "admin": adminToken,
 	}
+	maps.Copy(all, n.more)
+	return all
 }
 
 // secretNight plays it; extra makes the secrets longer and changes nothing else.
 func secretNight(t *testing.T, extra string) *night {
 	t.Helper()
 	table := playOf(t, start(t, journal.NewMemory(2)), `{"name":"Ash","system":"toy","policy":{"overrides":"shown_later"}}`)
-	n := &night{game: table, at: map[string]int64{}, sees: map[string][]string{}}
+	n := &night{game: table, at: map[string]int64{}, rolls: map[string]bool{}, sees: map[string][]string{}}
 	n.bo = read[NewToken](t, n.ask("POST", n.path("/participants"), n.gm, `{"handle":"bo","role":"player"}`), 201).Token
 	n.gm2 = read[NewToken](t, n.ask("POST", n.path("/participants"), n.gm, `{"handle":"gm2","role":"gm"}`), 201).Token
 	secret := func(marker, token, visibility string, others ...string) {
 		a := n.command(token, fmt.Sprintf(`{"type":"roll","data":{"expression":"3d1000000","purpose":"%s%s"},"visibility":%s}`, marker, extra, visibility))
-		n.at[marker], n.sees[marker] = a.Last, append(others, "gm", "gm2")
+		n.at[marker], n.rolls[marker], n.sees[marker] = a.Last, true, append(others, "gm", "gm2")
 		n.command(n.gm, `{"type":"roll","data":{"expression":"1d20"}}`) // a public one of each lane behind it
 		n.command(n.anna, `{"type":"roll","data":{"expression":"1d20"}}`)
 		n.command(n.bo, `{"type":"roll","data":{"expression":"1d20"}}`)
@@ -79,26 +83,11 @@ var accepts = []string{"application/json", "application/x-ndjson", "text/event-s
 func TestNoRouteTellsASecret(t *testing.T) {
 	n := secretNight(t, "")
 	other := play(t, n.node)
-	w := &walk{night: n, told: map[string]map[string]bool{}, seeds: map[string]bool{}}
+	w := newWalk(n)
 	w.documented()
 	made := read[LinkItem](t, n.ask("POST", n.path("/links"), n.anna, `{"expression":"1d6"}`), 201)
 	w.link = strings.TrimPrefix(made.Address, linkPath)
-	for path, item := range n.server.api.OpenAPI().Paths {
-		for method, op := range operations(item) {
-			for _, address := range w.addresses(path, op) {
-				for who, token := range n.callers(other.gm) {
-					w.route(method, path, address, who, token, op)
-				}
-			}
-		}
-	}
-	for marker, may := range n.sees {
-		for who := range n.callers(other.gm) {
-			if want := slices.Contains(may, who); w.told[marker][who] != want {
-				t.Errorf("%s is told to %s: %v, want %v", marker, who, w.told[marker][who], want)
-			}
-		}
-	}
+	w.everywhere(other.gm)
 	w.computes()
 	if log := n.log.String(); strings.Contains(log, "Zq") {
 		t.Error("the log tells a secret")
@@ -134,9 +123,44 @@ func TestNoRouteTellsASecret(t *testing.T) {
 // walk asks every route.
 type walk struct {
 	*night
-	told  map[string]map[string]bool // by marker and caller
-	seeds map[string]bool            // what was told to anybody and may be one: 64 hex digits
-	link  string                     // token of one that rolls once
+	told    map[string]map[string]bool // by marker and caller
+	seeds   map[string]bool            // what was told to anybody and may be one: 64 hex digits
+	link    string                     // token of one that rolls once
+	dispute string                     // id of one
+	forms   bool                       // ask in the forms that the document names, in no others
+	plain   bool                       // leave out what may be left out of a query
+	some    []int64                    // records that are asked for by their n; nil: all
+	asked   int                        // how often
+	wrong   func(format string, args ...any)
+
+	told10 map[string]string // markers, by numbers of ten digits that tell them
+}
+
+func newWalk(n *night) *walk {
+	return &walk{night: n, told: map[string]map[string]bool{}, seeds: map[string]bool{}, dispute: key(), wrong: n.t.Errorf}
+}
+
+// everywhere asks for everything as everybody, and fails unless each secret was
+// told to those who may see it and to nobody else.
+func (w *walk) everywhere(other string) {
+	w.t.Helper()
+	callers := w.callers(other)
+	for path, item := range w.server.api.OpenAPI().Paths {
+		for method, op := range operations(item) {
+			for _, address := range w.addresses(path, op) {
+				for who, token := range callers {
+					w.route(method, path, address, who, token, op)
+				}
+			}
+		}
+	}
+	for marker, may := range w.sees {
+		for who := range callers {
+			if want := slices.Contains(may, who); w.told[marker][who] != want {
+				w.wrong("%s is told to %s: %v, want %v", marker, who, w.told[marker][who], want)
+			}
+		}
+	}
 }
 
 // documented fails when the server answers at an address that is not in the
@@ -163,7 +187,9 @@ func (w *walk) computes() {
 }
 
 func operations(item *huma.PathItem) map[string]*huma.Operation {
-	all := map[string]*huma.Operation{"GET": item.Get, "POST": item.Post, "DELETE": item.Delete, "PUT": item.Put, "PATCH": item.Patch}
+	all := map[string]*huma.Operation{
+		"GET": item.Get, "POST": item.Post, "DELETE": item.Delete, "PUT": item.Put, "PATCH": item.Patch, "HEAD": item.Head, "OPTIONS": item.Options, "TRACE": item.Trace,
+	}
 	maps.DeleteFunc(all, func(_ string, op *huma.Operation) bool { return op == nil })
 	return all
 }
@@ -175,10 +201,15 @@ var pathParameter = regexp.MustCompile(`\{([a-z_]+)\}`)
 func (w *walk) addresses(path string, op *huma.Operation) []string {
 	values := map[string][]string{
 		"campaign": {w.id}, "character": {w.bob}, "session": {w.session}, "handle": {"nobody"}, "invitation": {"none"},
-		"system": {"toy"}, "slug": {"rejected"}, "file": {"main.js"}, "dispute": {key()}, "command": {key()}, "hook": {"none"}, "link": {"none"}, "token": {w.link},
+		"system": {"toy"}, "slug": {"rejected"}, "file": {"main.js"}, "dispute": {w.dispute}, "command": {key()}, "hook": {"none"}, "link": {"none"}, "token": {w.link},
 	}
 	for _, at := range w.at { // each seal, and the public roll behind it
-		values["n"] = append(values["n"], fmt.Sprint(at), fmt.Sprint(at+1))
+		if w.some == nil {
+			values["n"] = append(values["n"], fmt.Sprint(at), fmt.Sprint(at+1))
+		}
+	}
+	for _, at := range w.some {
+		values["n"] = append(values["n"], fmt.Sprint(at))
 	}
 	all := []string{path}
 	for _, name := range pathParameter.FindAllStringSubmatch(path, -1) {
@@ -210,7 +241,7 @@ func (w *walk) addresses(path string, op *huma.Operation) []string {
 		all[i] += "?" + strings.Join(query, "&")
 	}
 	for _, p := range op.Parameters {
-		if p.In != "query" || p.Required || p.Name == "limit" {
+		if p.In != "query" || p.Required || p.Name == "limit" || w.plain {
 			continue
 		}
 		for _, v := range w.values(path, p) {
@@ -233,7 +264,7 @@ func (w *walk) values(path string, p *huma.Param) (values []string) {
 	case p.Schema.Type == huma.TypeBoolean:
 		values = []string{"true"}
 	case p.Schema.Type == huma.TypeInteger:
-		values = []string{"1", fmt.Sprint(w.at["Zqten"])}
+		values = []string{"1", fmt.Sprint(w.size() - 2)}
 	case known[p.Name] != nil:
 		values = known[p.Name]
 	case path == "/v1/campaigns":
@@ -270,9 +301,10 @@ var bodies = map[string][]string{
 func (w *walk) route(method, path, address, who, token string, op *huma.Operation) {
 	if method == "GET" {
 		for _, accept := range accepts {
-			if strings.Contains(address, "&") && !speaks(op, accept) {
+			if (w.forms || strings.Contains(address, "&")) && !speaks(op, accept) {
 				continue // a variant, in the forms that the document names
 			}
+			w.asked++
 			w.heard(path, who, w.listen(address, token, accept, op))
 		}
 		return
@@ -300,21 +332,29 @@ func (w *walk) route(method, path, address, who, token string, op *huma.Operatio
 // digits come by chance within a request's id or a hash.
 var sealedValue = regexp.MustCompile(`\b987654\b`)
 
+// tenDigits are numbers that dice with billions of sides show.
+var tenDigits = regexp.MustCompile(`\b\d{10}\b`)
+
 // heard notes what somebody was told by a route.
 func (w *walk) heard(path, who, said string) {
 	for _, text := range sixtyFour.FindAllString(said, -1) {
 		w.seeds[text] = true
 	}
+	numbers := map[string]bool{}
+	for _, number := range tenDigits.FindAllString(said, -1) {
+		numbers[w.told10[number]] = true
+	}
 	for marker, may := range w.sees {
-		if !strings.Contains(said, marker) && !(marker == "Zqnine" && sealedValue.MatchString(said)) {
+		if !strings.Contains(said, marker) && !numbers[marker] && !(marker == "Zqnine" && sealedValue.MatchString(said)) {
 			continue
 		}
 		if w.told[marker] == nil {
 			w.told[marker] = map[string]bool{}
 		}
+		before := w.told[marker][who]
 		w.told[marker][who] = true
-		if !slices.Contains(may, who) {
-			w.t.Errorf("%s tells %s to %s", path, marker, who)
+		if !slices.Contains(may, who) && !before {
+			w.wrong("%s tells %s to %s", path, marker, who)
 		}
 	}
 }
@@ -391,6 +431,31 @@ func TestSecretsHaveNoSize(t *testing.T) {
 	short, long := secretNight(t, ""), secretNight(t, strings.Repeat("x", 150))
 	if a, b := lengths(short), lengths(long); len(a) < len(short.at) || !slices.Equal(a, b) {
 		t.Errorf("seals of %v and %v bytes", a, b)
+	}
+	// What somebody reads who may not see them is as long, but for dice that
+	// everybody sees, and says as much about itself.
+	thrown := regexp.MustCompile(`"(draws|total|value)":(\[[][0-9,]*\]|-?\d+)`)
+	size := func(n *night, token, path string) string {
+		r := n.get(n.path(path), token)
+		return fmt.Sprint(r.StatusCode, len(thrown.ReplaceAll(r.body, nil)), slices.Sorted(maps.Keys(r.Header)), r.Header.Get("ETag"))
+	}
+	seen := func(n *night) []string {
+		tom := read[NewToken](t, n.ask("POST", n.path("/participants"), n.gm, `{"handle":"tom","role":"spectator"}`), 201)
+		return []string{tom.Token, adminToken}
+	}
+	shortly, longly := seen(short), seen(long)
+	for _, path := range []string{
+		"", "/events?limit=1000", "/ledger", "/rolls?limit=1000", "/secrets?limit=1000", "/sessions", "/characters", "/participants", "/checkpoint", "/overrides", "/disputes", "/corrections",
+		"/proofs/inclusion?n=5", "/proofs/consistency?from=5", "/links", "/date", fmt.Sprintf("/rolls/%d/audit", short.at["Zqthree"]), fmt.Sprintf("/rolls/%d", short.at["Zqten"]), "/sessions/none",
+	} {
+		for i := range shortly {
+			if a, b := size(short, shortly[i], path), size(long, longly[i], path); a != b {
+				t.Errorf("%s tells %d how long a secret is: %s and %s", path, i, a, b)
+			}
+		}
+	}
+	if a, b := size(short, short.gm, "/secrets?limit=1000"), size(long, long.gm, "/secrets?limit=1000"); a == b {
+		t.Error("control: who may see the secrets gets as much of either")
 	}
 	for _, path := range []string{"", "/events", "/ledger", "/rolls", "/secrets"} {
 		if tag := short.get(short.path(path), short.bo).Header.Get("ETag"); tag != "" {
@@ -477,8 +542,8 @@ func (n *night) computable(texts map[string]bool) (markers []string) {
 	}
 	joints := jointSeeds(n.t, n.stored())
 	for marker, at := range n.at {
-		if marker == "Zqnine" || marker == "Zqten" {
-			continue // no rolls
+		if !n.rolls[marker] {
+			continue
 		}
 		hidden, ok, err := n.ledger.Show(n.t.Context(), n.id, "gm", at)
 		if err != nil || !ok {

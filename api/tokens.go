@@ -59,8 +59,12 @@ func (s *Server) revokeToken(ctx context.Context, in *ParticipantPath) (*struct{
 	if !mayKeep(callerOf(ctx), in.Handle) {
 		return nil, newProblem("forbidden", "only a game master ends the token of somebody else")
 	}
-	if err := s.exists(ctx, in.Campaign); err != nil {
+	_, ok, err := s.participant(ctx, in.Campaign, in.Handle)
+	if err != nil {
 		return nil, err
+	}
+	if !ok {
+		return nil, newProblem("not-found", "nobody here has this handle")
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokenTimeout)
 	defer cancel()

@@ -276,7 +276,7 @@ func TestRollsStay(t *testing.T) {
 }
 
 // other starts a server with keys of its own.
-func other(t *testing.T) *node {
+func other(t testing.TB) *node {
 	t.Helper()
 	kept := testKeys
 	t.Cleanup(func() { testKeys = kept })
@@ -397,7 +397,7 @@ func TestImportOwn(t *testing.T) {
 }
 
 // repacked changes the files of a zip; nil leaves one out.
-func repacked(t *testing.T, bundle []byte, change func(name string, text []byte) []byte) []byte {
+func repacked(t testing.TB, bundle []byte, change func(name string, text []byte) []byte) []byte {
 	t.Helper()
 	in, err := zip.NewReader(bytes.NewReader(bundle), int64(len(bundle)))
 	if err != nil {

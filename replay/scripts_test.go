@@ -20,13 +20,17 @@ const scripts = "../docs/verify/"
 // Each driver runs one checker for every folder given, in one process.
 var drivers = map[string][]string{
 	"python3": {"-B", "-c", `
-import contextlib, io, json, runpy, sys
+import contextlib, functools, io, json, sys
+@functools.cache
+def compiled(path):
+    with open(path) as script:
+        return compile(script.read(), path, "exec")
 results = {}
 for name, arguments in json.load(sys.stdin).items():
     sys.argv, output, code = arguments, io.StringIO(), 0
     try:
         with contextlib.redirect_stdout(output):
-            runpy.run_path(arguments[0], run_name="__main__")
+            exec(compiled(arguments[0]), {"__name__": "__main__"})
     except SystemExit as end:
         code = end.code
     results[name] = {"output": output.getvalue(), "code": code}

@@ -581,6 +581,51 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
+// Whatever is held against an honest ledger as its checkpoint, as one that was
+// kept, or as its key: it is accepted when it is what was signed or given out,
+// however its signatures of others read, and in no other case.
+func FuzzEvidence(f *testing.F) {
+	n := play(f)
+	lines := n.lines()
+	honest := export(lines)
+	half, whole := n.sign(lines, len(lines)/2), n.sign(lines, len(lines))
+	signed := map[string]bool{}
+	for _, note := range [][]byte{half, whole} {
+		text, _, _ := bytes.Cut(note, []byte("\n\n"))
+		signed[string(text)] = true
+	}
+	vkey := n.signer.VKey()
+	f.Add(whole, half, vkey, vkey)
+	f.Add(half, whole, "", "")
+	f.Add([]byte{}, append(bytes.Clone(whole), "— witness.example AAAAAAAA\n"...), vkey+" ", vkey[1:])
+	f.Add(bytes.Replace(whole, []byte("\n"), []byte("/2\n"), 1), bytes.ReplaceAll(half, []byte("\n"), []byte("\r\n")), strings.ToUpper(vkey), vkey)
+	f.Fuzz(func(t *testing.T, server, kept []byte, given, came string) {
+		for _, e := range []replay.Evidence{
+			{Server: &replay.Note{Name: "checkpoint", Text: server}}, {Kept: []replay.Note{{Name: "kept", Text: kept}}}, {VKey: given}, {ServerVKey: came},
+		} {
+			report, err := replay.Verify(bytes.NewReader(honest), e)
+			if failure := (*replay.Failure)(nil); err != nil && !errors.As(err, &failure) {
+				t.Errorf("an error without a name: %v", err)
+			}
+			if err != nil {
+				continue
+			}
+			text, _, _ := bytes.Cut(kept, []byte("\n\n"))
+			whose, _, _ := bytes.Cut(server, []byte("\n\n"))
+			switch {
+			case e.Server != nil && !bytes.HasPrefix(whole, append(whose, "\n\n"...)):
+				t.Errorf("%q passes for the checkpoint of the ledger", server)
+			case e.Kept != nil && !signed[string(text)]:
+				t.Errorf("%q passes for a checkpoint of the ledger", kept)
+			case e.VKey != "" && e.VKey != vkey, e.ServerVKey != "" && e.ServerVKey != vkey:
+				t.Errorf("%q and %q pass for its key", given, came)
+			case len(report.Checkpoints) != len(e.Kept) && e.Server == nil:
+				t.Errorf("it was held against %d checkpoints, and the report has %d", len(e.Kept), len(report.Checkpoints))
+			}
+		}
+	})
+}
+
 // mutated verifies an export with a piece cut out and another put in, once
 // against a checkpoint that was kept, once without any.
 func mutated(t interface{ Fatalf(string, ...any) }, kept, honest []byte, at, cut int, insert []byte) {

@@ -114,9 +114,12 @@ func (c *Campaign) authorise(spec CommandSpec, cmd Command, data any) error {
 	case p.Role != RolePlayer:
 		return &Forbidden{Reason: "a " + p.Role + " gives no commands"}
 	}
-	acting, ok := data.(Acting)
-	if spec.Who != OwnCharacters || !ok {
+	if spec.Who != OwnCharacters {
 		return nil
+	}
+	acting, ok := data.(Acting)
+	if !ok {
+		return &Forbidden{Reason: spec.Type + " does not say who acts, and is for the game master"}
 	}
 	for _, id := range acting.Actors() {
 		if ch, known := c.Character(id); known && ch.Owner != p.Handle {

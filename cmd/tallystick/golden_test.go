@@ -2,17 +2,22 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 
 	"tallystick/events"
+	"tallystick/rules"
 )
 
 // makeGolden names a folder in which golden ledgers are made, one for every
@@ -257,27 +262,63 @@ func number(line jsontext.Value) int64 {
 	return rec.N
 }
 
-// The same dice in a hundred fresh processes, on one processor or many, in any
-// time zone: nothing of a machine shows in what the rules decide.
+var processes = flag.Int("processes", 100, "in how many TestFreshProcesses replays the golden ledgers")
+
+// The same dice in a hundred fresh processes, on one processor to eight, in any
+// time zone and language, with memory tidied up seldom or often: nothing of a
+// machine shows in what the rules decide, in the states after each command, in
+// the words that tell them, or in what a verification says. The long form is
+// -processes 10000, with the race detector -race.
 func TestFreshProcesses(t *testing.T) {
-	runs := 100
+	runs := (*processes + 2) / 3 // of three processes each
 	if testing.Short() {
-		runs = 10
+		runs = min(runs, 2*len(library()))
 	}
-	said := map[string]string{}
-	for _, book := range library() {
-		dir := filepath.Join("..", "..", "replay", "testdata", fmt.Sprintf("%s-e%d", book.Name(), book.Edition()))
-		for i := range runs / len(library()) {
-			cmd := program("replay", dir, "--json")
-			cmd.Env = append(cmd.Env, fmt.Sprint("GOMAXPROCS=", 1+i%4), "TZ="+[]string{"UTC", "Pacific/Kiritimati", "America/St_Johns"}[i%3])
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%s: %v\n%s", dir, err, out)
+	zones := []string{"UTC", "Pacific/Kiritimati", "America/St_Johns", "Asia/Kathmandu", "Europe/Berlin"}
+	var mu sync.Mutex
+	said, told := map[string]string{}, 0
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range runs {
+		dir, forms := goldenForms(t, library()[i%len(library())])
+		environment := []string{fmt.Sprint("GOMAXPROCS=", 1+i%8), "TZ=" + zones[i%len(zones)], "LANG=" + []string{"C", "tr_TR.UTF-8"}[i%2], "GOGC=" + []string{"1", "off"}[i/8%2]}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			for _, form := range forms {
+				cmd := program(form...)
+				cmd.Env = append(cmd.Env, environment...)
+				out, err := cmd.CombinedOutput()
+				mu.Lock()
+				name := dir + " " + form[0]
+				before, ok := said[name]
+				said[name], told = string(out), told+1
+				mu.Unlock()
+				if err != nil {
+					t.Errorf("%s with %v: %v\n%s", name, environment, err, out)
+				} else if ok && before != string(out) {
+					t.Errorf("%s with %v is\n%s\nand before it was\n%s", name, environment, out, before)
+				}
 			}
-			if before, ok := said[dir]; ok && before != string(out) {
-				t.Fatalf("%s: one process says %s, another %s", dir, before, out)
-			}
-			said[dir] = string(out)
-		}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d processes, %d answers", told, len(said))
+}
+
+// goldenForms are what a process is asked about the golden ledger of a system.
+func goldenForms(t *testing.T, book *rules.Book) (dir string, forms [][]string) {
+	t.Helper()
+	dir = filepath.Join("..", "..", "replay", "testdata", fmt.Sprintf("%s-e%d", book.Name(), book.Edition()))
+	lines, err := os.ReadFile(filepath.Join(dir, eventsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := openedSession.FindAllSubmatch(lines, -1)
+	session := string(opened[len(opened)-1][1])
+	return dir, [][]string{
+		{"replay", dir, "--session", session, "--format", formatNDJSON}, {"verify", dir, "--json"}, {"transcript", dir, "--session", session},
 	}
 }
+
+var openedSession = regexp.MustCompile(`"type":"session.opened","data":\{"session":"([^"]+)"`)

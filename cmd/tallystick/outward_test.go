@@ -161,9 +161,12 @@ func TestCommandsByNATS(t *testing.T) {
 	if err := conn.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	ask := func(token, key, body string) (*nats.Msg, string) {
+	ask := func(token, key, body string, more ...string) (*nats.Msg, string) {
 		t.Helper()
 		m := nats.NewMsg("tallystick.command." + campaign)
+		for i := 0; i < len(more); i += 2 {
+			m.Header[more[i]] = []string{more[i+1]}
+		}
 		m.Header.Set("Authorization", "Bearer "+token)
 		m.Header.Set("Idempotency-Key", key)
 		m.Data = []byte(body)
@@ -200,6 +203,9 @@ func TestCommandsByNATS(t *testing.T) {
 		if m, code := ask(row.token, row.key, row.body); code != row.code || !strings.Contains(string(m.Data), row.says) {
 			t.Errorf("%s: got %s %s, want %s", name, code, m.Data, row.code)
 		}
+	}
+	if m, code := ask(player.Token, uuid.NewString(), open, "authorization", "Bearer "+gm); code != "400" || !strings.Contains(string(m.Data), "header.Authorization") {
+		t.Errorf("two tokens: got %s %s", code, m.Data)
 	}
 	ledger, err := p.text(context.Background(), fmt.Sprintf("/v1/campaigns/%s/ledger", campaign))
 	if err != nil {

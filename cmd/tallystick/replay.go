@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
@@ -80,8 +79,8 @@ func runReplay(out io.Writer, in io.Reader, asJSON bool) (records int64, err err
 	}
 	switch {
 	case asJSON:
-		if line, failed := json.Marshal(v); failed == nil {
-			fmt.Fprintf(out, "%s\n", line)
+		if failed := printJSON(out, v); err == nil {
+			err = failed
 		}
 	case v.Identical:
 		fmt.Fprintf(out, "replay: %d commands, %d records, identical\n", v.Commands, v.Records)

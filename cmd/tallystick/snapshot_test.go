@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -93,6 +94,29 @@ func TestServeFromSnapshots(t *testing.T) {
 	stop()
 	snapshots(t, dir, true)
 	again("without the snapshots that were there", want)
+	for how, spoil := range map[string]func(path string) error{
+		"deleted": os.Remove,
+		"cut in half": func(path string) error {
+			info, err := os.Stat(path)
+			if err != nil {
+				return err
+			}
+			return os.Truncate(path, info.Size()/2)
+		},
+	} {
+		want = shown()
+		stop()
+		blocks, err := filepath.Glob(filepath.Join(dir, "journal", "store", "jetstream", "*", "streams", "KV_SNAPSHOTS", "msgs", "*.blk"))
+		if err != nil || len(blocks) == 0 {
+			t.Fatalf("there are no files of snapshots: %v", err)
+		}
+		for _, path := range blocks {
+			if err := spoil(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again("with the snapshots' files "+how, want)
+	}
 	records, err := p.text(t.Context(), "/v1/campaigns/"+campaign+"/ledger")
 	if err == nil {
 		err = replay.New(library()).Ledger(strings.NewReader(string(records)))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"tallystick/replay"
@@ -159,8 +160,10 @@ func undecided(r *replay.Report) error {
 	return errors.New("records and dice are good, but whether the rules were kept is not known: " + r.Rules)
 }
 
+// printJSON prints a value as one line. What it repeats of a forged export may
+// be any bytes; it is made text.
 func printJSON(out io.Writer, v any) error {
-	line, err := json.Marshal(v, json.Deterministic(true))
+	line, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err == nil {
 		_, err = fmt.Fprintf(out, "%s\n", line)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // bundle writes an export with a session of rolls, and gives its folder.
-func bundle(t *testing.T) string {
+func bundle(t testing.TB) string {
 	t.Helper()
 	signer, err := merkle.NewSigner("ledger.example", rulestest.Campaign, bytes.Repeat([]byte{1}, merkle.SeedSize))
 	if err != nil {

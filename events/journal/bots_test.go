@@ -10,6 +10,7 @@ import (
 	"errors"
 	"math/big"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -316,7 +317,7 @@ func TestBotCommands(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	err := j.Respond(ctx, func(_ context.Context, r Request) Reply {
-		if r.Header("authorization") != "Bearer x" {
+		if !slices.Equal(r.Values("authorization"), []string{"Bearer x"}) {
 			return Reply{Code: 401, Reason: "who are you", Data: []byte(`{"status":401}`)}
 		}
 		return Reply{Data: append([]byte(r.Campaign+" "), r.Data...)}

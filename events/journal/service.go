@@ -32,14 +32,15 @@ type Request struct {
 	header   map[string][]string
 }
 
-// Header is the value of a header, whatever the case its name was written in.
-func (r Request) Header(name string) string {
+// Values are those of a header, whatever the case its name was written in: more
+// than one where it was written more than once.
+func (r Request) Values(name string) (all []string) {
 	for key, values := range r.header {
-		if textproto.CanonicalMIMEHeaderKey(key) == textproto.CanonicalMIMEHeaderKey(name) && len(values) > 0 {
-			return values[0]
+		if textproto.CanonicalMIMEHeaderKey(key) == textproto.CanonicalMIMEHeaderKey(name) {
+			all = append(all, values...)
 		}
 	}
-	return ""
+	return all
 }
 
 // A Reply answers a request.

@@ -36,7 +36,84 @@ func Run(t *testing.T, book *rules.Book, root string) {
 	t.Run("steps", func(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) { steps(t, rt, book, w) })
 	})
+	t.Run("rights", func(t *testing.T) {
+		tb := company(t, book)
+		rapid.Check(t, func(rt *rapid.T) {
+			for _, spec := range book.Specs() {
+				rights(rt, tb, book, w, spec)
+			}
+		})
+	})
 	t.Run("description", func(t *testing.T) { describes(t, book) })
+}
+
+// company is a table of two players, a spectator, and two characters of anna's.
+func company(t *testing.T, book *rules.Book) *Table {
+	tb := NewTable(t, book, "")
+	for handle, role := range map[string]string{"anna": rules.RolePlayer, "bo": rules.RolePlayer, "sven": "spectator"} {
+		tb.Must("gm", "participant.add", fmt.Sprintf(`{"handle":%q,"role":%q}`, handle, role))
+	}
+	sheet, err := json.Marshal(book.Example())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		tb.Must("gm", "character.create", fmt.Sprintf(`{"name":"Of anna %d","kind":"pc","owner":"anna","creation":"free","sheet":%s}`, i, sheet))
+	}
+	return tb
+}
+
+// actor is who acts by a command, as its data reads: who does something to
+// somebody; else who does something, unless that can be who suffers it.
+func actor(raw []byte, typ reflect.Type) string {
+	var members struct {
+		By        string `json:"by"`
+		Attacker  string `json:"attacker"`
+		Character string `json:"character"`
+	}
+	if json.Unmarshal(raw, &members) != nil {
+		return "" // by is something else here
+	}
+	for i := range typ.Elem().NumField() {
+		if name, _, _ := strings.Cut(typ.Elem().Field(i).Tag.Get("json"), ","); name == "by" {
+			return members.By
+		}
+	}
+	if members.Attacker != "" {
+		return members.Attacker
+	}
+	return members.Character
+}
+
+// rights: whatever a command's data is, it is refused to everybody for whom its
+// type is not; and to a player who commands nobody but characters of others.
+func rights(rt *rapid.T, tb *Table, book *rules.Book, w words, spec rules.CommandSpec) {
+	m := &maker{book: book, words: w, ids: tb.State.Characters()}
+	raw, err := json.Marshal(m.data(rt, reflect.TypeOf(spec.New()), spec.Type, ""), json.Deterministic(true))
+	if err != nil {
+		rt.Fatal(err)
+	}
+	allowed := map[rules.Who][]string{
+		rules.GMOnly: {"gm"}, rules.OwnCharacters: {"gm", "anna"}, rules.Participants: {"gm", "anna", "bo"}, rules.Table: {"gm", "anna", "bo", "sven"}, rules.Program: {},
+	}[spec.Who]
+	data, err := spec.Parse(raw)
+	if err != nil {
+		return // refused for everybody
+	}
+	acting, names := data.(rules.Acting)
+	if spec.Who == rules.OwnCharacters && !names {
+		rt.Fatalf("%s does not say who acts", spec.Type)
+	}
+	known := func(id string) bool { return slices.Contains(m.ids, id) }
+	if names && !known(actor(raw, reflect.TypeOf(data))) && !slices.ContainsFunc(acting.Actors(), known) {
+		allowed = append(slices.Clone(allowed), "bo") // it commands nobody
+	}
+	for _, by := range []string{"gm", "anna", "bo", "sven", "nobody"} {
+		err := tb.State.May(tb.Command(by, spec.Type, string(raw)))
+		if refused := errors.As(err, new(*rules.Forbidden)); refused == slices.Contains(allowed, by) {
+			rt.Fatalf("%s %s by %s: %v", spec.Type, raw, by, err)
+		}
+	}
 }
 
 // begin is a table with a session and a few characters.
