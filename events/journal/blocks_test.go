@@ -143,7 +143,7 @@ func TestRunawayLength(t *testing.T) {
 	}
 	payload := append(bytes.Repeat([]byte("text "), 40), trap...)
 	payload = append(payload, bytes.Repeat([]byte("more "), 40)...)
-	if _, err := j.Append(soon(t), Entry{campaign, "trap", last, payload}); err != nil {
+	if _, err := j.Append(soon(t), Entry{Campaign: campaign, ID: "trap", Expected: last, Payload: payload}); err != nil {
 		t.Fatal(err)
 	}
 	close()
@@ -260,7 +260,7 @@ func TestUnansweredIsLookedAt(t *testing.T) {
 	if _, err := commits(t, j, campaign); !errors.As(err, &bad) {
 		t.Errorf("read: %v", err)
 	}
-	if _, err := j.Append(soon(t), Entry{campaign, "next", 5, []byte("{}")}); !errors.As(err, &bad) {
+	if _, err := j.Append(soon(t), Entry{Campaign: campaign, ID: "next", Expected: 5, Payload: []byte("{}")}); !errors.As(err, &bad) {
 		t.Errorf("append: %v", err)
 	}
 	if _, err := j.Bucket(soon(t), "tokens"); !errors.As(err, &bad) {
