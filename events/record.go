@@ -85,6 +85,10 @@ func (f *Fact) Encode() error {
 	if f.Data != nil {
 		return nil
 	}
+	if data, ok := encodeQuick(f.Event); ok {
+		f.Data = data
+		return nil
+	}
 	data, err := json.Marshal(f.Event, json.Deterministic(true))
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", f.Event.Type(), err)
