@@ -139,6 +139,22 @@ func full(v reflect.Value) {
 	}
 }
 
+// Every event is written as the JSON library writes it, with every field there is.
+func TestEncodeEveryEvent(t *testing.T) {
+	for name, make := range Core() {
+		e := make()
+		full(reflect.ValueOf(e).Elem())
+		want, err := json.Marshal(e, json.Deterministic(true))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		fact := Fact{Event: e}
+		if err := fact.Encode(); err != nil || string(fact.Data) != string(want) {
+			t.Errorf("%s: got %s, %v\nwant %s", name, fact.Data, err, want)
+		}
+	}
+}
+
 // The quick way is taken, with every field there is and with none.
 func TestEncodeQuick(t *testing.T) {
 	for _, e := range quickEvents() {
