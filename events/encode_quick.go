@@ -17,10 +17,14 @@ func encodeQuick(e Event) (data jsontext.Value, ok bool) {
 	w := quickWriter{}
 	switch e := e.(type) {
 	case *RollMade:
-		w.out = make([]byte, 0, usualData)
 		e.writeTo(&w)
 	case *TickProcessed:
-		w.out = make([]byte, 0, usualData)
+		e.writeTo(&w)
+	case *WoundInflicted:
+		e.writeTo(&w)
+	case *HealGranted:
+		e.writeTo(&w)
+	case *ClockAdvanced:
 		e.writeTo(&w)
 	default:
 		return nil, false
@@ -35,6 +39,12 @@ type quickWriter struct {
 }
 
 func (w *quickWriter) raw(s string) { w.out = append(w.out, s...) }
+
+// begin begins an object with a text.
+func (w *quickWriter) begin(name, s string) {
+	w.out = make([]byte, 0, usualData)
+	w.text(name, s)
+}
 
 func (w *quickWriter) text(name, s string) {
 	w.raw(name)
@@ -94,7 +104,7 @@ func list[T any](w *quickWriter, name string, all []T, each func(*T)) {
 }
 
 func (e *RollMade) writeTo(w *quickWriter) {
-	w.text(`{"session":`, e.Session)
+	w.begin(`{"session":`, e.Session)
 	w.textIf(`,"lane":`, e.Lane)
 	w.numberIf(`,"i":`, int64(e.I))
 	w.textIf(`,"s":`, e.S)
@@ -153,9 +163,38 @@ func (e *TickProcessed) writeTo(w *quickWriter) {
 	w.raw("}")
 }
 
+func (e *WoundInflicted) writeTo(w *quickWriter) {
+	e.Subject.writeMembers(w)
+	w.number(`,"wound":`, int64(e.Wound))
+	w.number(`,"points":`, int64(e.Points))
+	w.textIf(`,"level":`, e.Level)
+	w.text(`,"cause":`, e.Cause)
+	w.textIf(`,"by":`, e.By)
+	w.textIf(`,"weapon":`, e.Weapon)
+	w.numberIf(`,"absorbed":`, int64(e.Absorbed))
+	w.raw("}")
+}
+
+func (e *HealGranted) writeTo(w *quickWriter) {
+	e.Subject.writeMembers(w)
+	w.number(`,"points":`, int64(e.Points))
+	w.text(`,"cause":`, e.Cause)
+	w.raw("}")
+}
+
+func (e *ClockAdvanced) writeTo(w *quickWriter) {
+	w.out = make([]byte, 0, usualData/4)
+	w.number(`{"from":`, e.From)
+	w.number(`,"to":`, e.To)
+	w.number(`,"ticks":`, int64(e.Ticks))
+	w.textIf(`,"stopped":`, e.Stopped)
+	w.failed = w.failed || e.Followed != nil // rare
+	w.raw("}")
+}
+
 // writeMembers begins the object of an event about a character.
 func (s *Subject) writeMembers(w *quickWriter) {
-	w.text(`{"character":`, s.Character)
+	w.begin(`{"character":`, s.Character)
 	v := s.After
 	if v == nil {
 		return

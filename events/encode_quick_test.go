@@ -10,7 +10,9 @@ import (
 )
 
 // quickEvents are those that write themselves.
-func quickEvents() []Event { return []Event{&RollMade{}, &TickProcessed{}} }
+func quickEvents() []Event {
+	return []Event{&RollMade{}, &TickProcessed{}, &WoundInflicted{}, &HealGranted{}, &ClockAdvanced{}}
+}
 
 // source gives the numbers and texts that fill a value, from the bytes of a fuzzer.
 type source struct{ data []byte }
@@ -169,6 +171,9 @@ func TestEncodeQuick(t *testing.T) {
 				t.Errorf("%s: a fact is %s, %v\nwant %s", e.Type(), fact.Data, err, want)
 			}
 			full(reflect.ValueOf(e).Elem())
+			if clock, is := e.(*ClockAdvanced); is {
+				clock.Followed = nil // that one is left to the library
+			}
 		}
 	}
 	if _, ok := encodeQuick(&NoteAdded{}); ok {
