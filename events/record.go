@@ -85,6 +85,10 @@ func (f *Fact) Encode() error {
 	if f.Data != nil {
 		return nil
 	}
+	if data, ok := encodeQuick(f.Event); ok {
+		f.Data = data
+		return nil
+	}
 	data, err := json.Marshal(f.Event, json.Deterministic(true))
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", f.Event.Type(), err)
@@ -108,23 +112,26 @@ const usualRecord = 768
 // EncodeCommit writes the records of one command, joined by LF: the bytes
 // that are stored, hashed and exported. id gives the id of the i-th record.
 func EncodeCommit(h Head, facts []Fact, id func(i int) string) ([]byte, error) {
+	return AppendCommit(make([]byte, 0, len(h.Cmd.Data)+len(facts)*usualRecord), h, facts, id)
+}
+
+// AppendCommit appends to out what EncodeCommit writes.
+func AppendCommit(out []byte, h Head, facts []Fact, id func(i int) string) ([]byte, error) {
 	if len(facts) == 0 {
 		return nil, errors.New("a commit without events")
 	}
 	if len(facts) > MaxCommitEvents {
 		return nil, fmt.Errorf("a commit of %d events: the limit is %d", len(facts), MaxCommitEvents)
 	}
-	cmd, err := encodeCmd(h.Cmd) // the first record has it whole, the others name it
-	if err != nil {
-		return nil, fmt.Errorf("encode command %s: %w", h.Cmd.ID, err)
-	}
-	out := make([]byte, 0, len(cmd)+len(facts)*usualRecord)
+	begun, cmd := len(out), h.Cmd
 	for i := range facts {
-		if err := facts[i].Encode(); err != nil {
+		err := facts[i].Encode()
+		if err != nil {
 			return nil, err
 		}
 		if i > 0 {
 			out = append(out, '\n')
+			cmd = Cmd{ID: h.Cmd.ID}
 		}
 		start := len(out)
 		if out, err = appendRecord(out, h, h.N+int64(i), id(i), cmd, &facts[i]); err != nil {
@@ -133,25 +140,20 @@ func EncodeCommit(h Head, facts []Fact, id func(i int) string) ([]byte, error) {
 		if size := len(out) - start; size > MaxRecord {
 			return nil, &TooLargeError{Type: facts[i].Event.Type(), Size: size}
 		}
-		if i == 0 && len(facts) > 1 {
-			if cmd, err = encodeCmd(Cmd{ID: h.Cmd.ID}); err != nil {
-				return nil, fmt.Errorf("encode command %s: %w", h.Cmd.ID, err)
-			}
-		}
 	}
-	if len(out) > MaxCommitBytes {
-		return nil, &TooLargeError{Type: "commit", Size: len(out)}
+	if size := len(out) - begun; size > MaxCommitBytes {
+		return nil, &TooLargeError{Type: "commit", Size: size}
 	}
 	return out, nil
 }
 
-// encodeCmd writes a Cmd as json.Marshal would, and leaves to it all but what
+// appendCmd writes a Cmd as json.Marshal would, and leaves to it all but what
 // most commands have: plain data and nothing else.
-func encodeCmd(c Cmd) ([]byte, error) {
+func appendCmd(out []byte, c Cmd) ([]byte, error) {
 	if c.Dice != nil || c.Seat != nil || c.Visibility != nil || c.Data != nil && plain(c.Data, 0, 0) != len(c.Data) {
-		return json.Marshal(c)
+		data, err := json.Marshal(c)
+		return append(out, data...), err
 	}
-	out := make([]byte, 0, 64+len(c.ID)+len(c.Type)+len(c.Data))
 	out, err := jsontext.AppendQuote(append(out, `{"id":`...), c.ID)
 	if err == nil && c.Type != "" {
 		out, err = jsontext.AppendQuote(append(out, `,"type":`...), c.Type)
@@ -164,7 +166,7 @@ func encodeCmd(c Cmd) ([]byte, error) {
 
 // appendRecord writes a Record as json.Marshal would, byte for byte, without reading
 // again what was encoded already.
-func appendRecord(out []byte, h Head, n int64, id string, cmd []byte, f *Fact) ([]byte, error) {
+func appendRecord(out []byte, h Head, n int64, id string, cmd Cmd, f *Fact) ([]byte, error) {
 	var failed error
 	text := func(name, s string) {
 		out = append(out, name...)
@@ -183,7 +185,10 @@ func appendRecord(out []byte, h Head, n int64, id string, cmd []byte, f *Fact) (
 	text(`,"at":`, h.At)
 	text(`,"by":`, h.By)
 	number(`,"clock":`, f.Clock)
-	out = append(append(out, `,"cmd":`...), cmd...)
+	var err error
+	if out, err = appendCmd(append(out, `,"cmd":`...), cmd); err != nil {
+		return nil, fmt.Errorf("command %s: %w", cmd.ID, err)
+	}
 	text(`,"type":`, f.Event.Type())
 	out = append(append(append(out, `,"data":`...), f.Data...), '}')
 	return out, failed

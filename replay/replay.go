@@ -59,6 +59,7 @@ type Replayer struct {
 	library  rules.Library
 	campaign *rules.Campaign
 	commands int64
+	written  []byte // room for what was decided of one commit
 }
 
 // New makes a replayer that knows the systems in a library.
@@ -209,7 +210,8 @@ func (r *Replayer) decide(c *rules.Campaign, cmd rules.Command, head events.Head
 	case err != nil:
 		return nil, &Divergence{Campaign: c.ID, N: first.N, Field: "cmd", Stored: first.Cmd.Type + " was executed", Decided: err.Error()}
 	}
-	decided, err := events.EncodeCommit(head, facts, func(i int) string { return recs[min(i, len(recs)-1)].ID })
+	decided, err := events.AppendCommit(r.written[:0], head, facts, func(i int) string { return recs[min(i, len(recs)-1)].ID })
+	r.written = decided
 	if err != nil {
 		return nil, &Unusable{N: first.N, Err: err}
 	}
@@ -232,7 +234,7 @@ func (s *seeds) Correct(c *rules.Campaign, x rules.Correction) (*rules.Differenc
 }
 
 func recorded(c *rules.Campaign, stored commit) (*seeds, error) {
-	s := &seeds{anchors: map[string]dice.Seed{}, links: map[string]dice.Seed{}}
+	s := &seeds{}
 	for i, rec := range stored.recs {
 		if !slices.Contains(seeded, rec.Type) {
 			continue
@@ -243,9 +245,14 @@ func recorded(c *rules.Campaign, stored commit) (*seeds, error) {
 		}
 		switch e := e.(type) {
 		case *events.SeatTaken:
-			if s.anchors[e.Lane], err = dice.ParseSeed(e.S0); err != nil {
+			seed, err := dice.ParseSeed(e.S0)
+			if err != nil {
 				return nil, fmt.Errorf("record %d: s0: %w", rec.N, err)
 			}
+			if s.anchors == nil {
+				s.anchors = map[string]dice.Seed{}
+			}
+			s.anchors[e.Lane] = seed
 			continue
 		case *events.RollMade:
 			err = s.link(e.Source, e.Lane, e.I, e.S)
@@ -269,11 +276,19 @@ var (
 	core   = events.Core()
 )
 
-func (s *seeds) link(source, lane string, i int, seed string) (err error) {
-	if source == rules.SourceLedger {
-		s.links[linkKey(lane, i)], err = dice.ParseSeed(seed)
+func (s *seeds) link(source, lane string, i int, text string) error {
+	if source != rules.SourceLedger {
+		return nil
 	}
-	return err
+	seed, err := dice.ParseSeed(text)
+	if err != nil {
+		return err
+	}
+	if s.links == nil {
+		s.links = map[string]dice.Seed{}
+	}
+	s.links[linkKey(lane, i)] = seed
+	return nil
 }
 
 func linkKey(lane string, i int) string { return lane + " " + strconv.Itoa(i) }

@@ -600,6 +600,126 @@ func TestFlippedBitIsNoticed(t *testing.T) {
 	}
 }
 
+// Wherever in a read the damage lies, at the seams between the pages and the
+// consumer or inside, it is noticed, and what is handed on before it is what was
+// stored.
+func TestFlippedBitAtTheSeams(t *testing.T) {
+	t.Parallel()
+	const long = firstPage + longRead + pullMessages
+	for _, c := range []struct {
+		commits int
+		flipped []int // one at a time
+	}{
+		{firstPage, []int{firstPage - 1}},
+		{firstPage + 1, []int{firstPage - 1, firstPage}},
+		{firstPage + longRead, []int{firstPage, firstPage + longRead - 1}},
+		{long + 2, []int{0, firstPage - 1, firstPage, firstPage + pullMessages - 1, firstPage + pullMessages, long, long + 1}},
+	} {
+		dir := t.TempDir()
+		j, close := openEmbedded(t, Options{Dir: dir, Partitions: 1, Unsafe: true})
+		campaign := fill(t, j, c.commits, 400)
+		var stored []Commit
+		if err := j.Read(soon(t), campaign, 0, func(c Commit) error { stored = append(stored, c); return nil }); err != nil || len(stored) != c.commits {
+			t.Fatalf("%d commits: read %d, %v", c.commits, len(stored), err)
+		}
+		close()
+		for _, flipped := range c.flipped {
+			damaged := t.TempDir()
+			if err := os.CopyFS(damaged, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			block := blocks(t, damaged, 0)[0]
+			data, err := os.ReadFile(block)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := bytes.Index(data, stored[flipped].Payload)
+			if at < 0 {
+				t.Fatal("the message is not in the first file")
+			}
+			data[at+len(stored[flipped].Payload)/2] ^= 1
+			if err := os.WriteFile(block, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			j, close := openEmbedded(t, Options{Dir: damaged, Logger: slog.New(slog.DiscardHandler)})
+			got := 0
+			err = j.Read(soon(t), campaign, 0, func(c Commit) error {
+				if got >= flipped || c.Seq != stored[got].Seq || !bytes.Equal(c.Payload, stored[got].Payload) {
+					t.Errorf("%d commits, %d flipped: commit %d is %+v", len(stored), flipped, got, c)
+				}
+				got++
+				return nil
+			})
+			if !errors.Is(err, ErrDamaged) {
+				t.Errorf("%d commits, %d flipped: read %d commits, then %v; want %v", len(stored), flipped, got, err, ErrDamaged)
+			}
+			close()
+		}
+	}
+}
+
+// The consumer of a long read hands on all that is left, whatever the messages weigh
+// and whatever lies between them; and pages go on where it was lost.
+func TestLongRead(t *testing.T) {
+	t.Parallel()
+	j, _ := openEmbedded(t, Options{Dir: t.TempDir(), Partitions: 1, Unsafe: true})
+	for _, c := range []struct{ commits, size int }{{2*pullMessages + 100, 100}, {20, 500 << 10}} {
+		campaign := fill(t, j, c.commits, c.size)
+		fill(t, j, 3, 10) // of another campaign
+		var got []Commit
+		r := &reader{j, campaign, 0, 0, func(c Commit) error { got = append(got, c); return nil }}
+		handed, err := r.consume(soon(t))
+		if err != nil || handed != uint64(c.commits) {
+			t.Errorf("%+v: handed on %d, %v", c, handed, err)
+		}
+		for i, commit := range got {
+			if want := fmt.Sprintf("%08d", i); !bytes.HasPrefix(commit.Payload, []byte(want)) || len(commit.Payload) != 8*(1+c.size/8) {
+				t.Fatalf("%+v: commit %d is %.8s", c, i, commit.Payload)
+			}
+		}
+		stop := errors.New("enough")
+		if _, err := (&reader{j, campaign, 0, 0, func(Commit) error { return stop }}).consume(soon(t)); err != stop {
+			t.Errorf("%+v: got error %v, want that of each", c, err)
+		}
+		if left := consumersOf(t, j); len(left) > 0 {
+			t.Errorf("%+v: consumers %v are left", c, left)
+		}
+		read := 0
+		err = j.Read(soon(t), campaign, 0, func(Commit) error {
+			if read++; read == firstPage+1 {
+				for _, name := range consumersOf(t, j) {
+					if err := j.js.DeleteConsumer(soon(t), streamName(0), name); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			if read == firstPage+2 {
+				fill(t, j, 1, 10) // the stream grows meanwhile
+			}
+			return nil
+		})
+		if err != nil || read != c.commits {
+			t.Errorf("%+v: read %d commits without its consumer, %v", c, read, err)
+		}
+	}
+}
+
+func consumersOf(t *testing.T, j *jetStream) (names []string) {
+	t.Helper()
+	stream, err := j.js.Stream(soon(t), streamName(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := stream.ConsumerNames(soon(t))
+	for name := range all.Name() {
+		names = append(names, name)
+	}
+	if err := all.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
 // A message file that is gone is seen at once by counting.
 func TestLostBlockIsAGap(t *testing.T) {
 	dir := t.TempDir()

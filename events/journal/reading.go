@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 const (
 	pageMessages = 512
 	pageBytes    = 4 << 20
+	firstPage    = 128 // messages of the first page: many readers want no more
 )
 
 // nextRequest asks for up to batch messages of a subject with a sequence above
@@ -44,10 +46,11 @@ func lastRequest(subject string) []byte {
 	return []byte(`{"last_by_subj":"` + subject + `"}`)
 }
 
-// Read implements Journal. It asks for pages by the exact subject. Each commit says
-// which one it follows, so one that is missing is noticed whatever the server says.
+// Read implements Journal. It asks for pages by the exact subject, and has a consumer
+// made when much is left after the first. Each commit says which one it follows, so
+// one that is missing is noticed whatever the server says.
 func (j *jetStream) Read(ctx context.Context, campaign string, after uint64, each func(Commit) error) error {
-	return j.read(ctx, campaign, after, pageMessages, each)
+	return j.read(ctx, campaign, after, firstPage, each)
 }
 
 func (j *jetStream) read(ctx context.Context, campaign string, after uint64, pageSize int, each func(Commit) error) error {
@@ -56,6 +59,7 @@ func (j *jetStream) read(ctx context.Context, campaign string, after uint64, pag
 	}
 	r := reader{j, campaign, after, after, each}
 	owed := false // the store said that there is more
+	consumed := false
 	for {
 		if err := j.usable(ctx); err != nil {
 			return err
@@ -71,7 +75,15 @@ func (j *jetStream) read(ctx context.Context, campaign string, after uint64, pag
 			return err
 		}
 		owed = true
-		if pending > 0 {
+		if pending >= longRead && !consumed {
+			consumed = true
+			handed, err := r.consume(ctx)
+			if err != nil {
+				return err
+			}
+			pending -= min(pending, handed)
+		}
+		if pageSize = pageMessages; pending > 0 {
 			continue
 		}
 		if more, err := r.rest(ctx); err != nil || !more {
@@ -92,19 +104,32 @@ type reader struct {
 // deliver hands on messages, each checked to be the next of the campaign.
 func (r *reader) deliver(messages []rawMessage) error {
 	for _, m := range messages {
-		if err := follows(m, r.position, r.position == r.after); err != nil {
-			return fmt.Errorf("journal: read campaign %s: %w", r.campaign, err)
-		}
-		c, err := commitOf(r.campaign, m.seq, m.header, m.data)
+		c, err := r.check(m)
 		if err != nil {
-			return fmt.Errorf("journal: read: %w", err)
+			return err
 		}
-		r.position = c.Seq
-		if err := r.each(c); err != nil {
+		if err := r.hand(c); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// check makes a commit of a message and checks that it is the next of the campaign.
+func (r *reader) check(m rawMessage) (Commit, error) {
+	if err := follows(m, r.position, r.position == r.after); err != nil {
+		return Commit{}, fmt.Errorf("journal: read campaign %s: %w", r.campaign, err)
+	}
+	c, err := commitOf(r.campaign, m.seq, m.header, m.data)
+	if err != nil {
+		return Commit{}, fmt.Errorf("journal: read: %w", err)
+	}
+	return c, nil
+}
+
+func (r *reader) hand(c Commit) error {
+	r.position = c.Seq
+	return r.each(c)
 }
 
 // rest reports whether there is more after all when a store says that there is not.
@@ -199,21 +224,22 @@ func (j *jetStream) pageOf(ctx context.Context, stream, subject string, after ui
 	ctx, cancel := context.WithTimeout(ctx, j.options.AckWait)
 	defer cancel()
 	inbox := j.conn.NewInbox()
-	sub, err := j.conn.SubscribeSync(inbox)
+	// Room for what is asked for. A subscription's own channel would be made for 64 Ki
+	// messages, every time.
+	answers := make(chan *nats.Msg, limit+1)
+	sub, err := j.conn.ChanSubscribe(inbox, answers)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer sub.Unsubscribe()
-	if err := sub.SetPendingLimits(-1, -1); err != nil { // the page is bounded by what is asked for
-		return nil, 0, err
-	}
 	if err := j.conn.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, nextRequest(subject, after, limit)); err != nil {
 		return nil, 0, err
 	}
 	var page []rawMessage
 	for {
-		reply, err := sub.NextMsgWithContext(ctx)
-		if err != nil {
+		reply, ok := receive(ctx, answers)
+		if !ok {
+			err := cmp.Or(ctx.Err(), ErrClosed)
 			j.blocks.unanswered(stream, err)
 			return nil, 0, err
 		}
