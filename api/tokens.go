@@ -62,7 +62,14 @@ func (s *Server) revokeToken(ctx context.Context, in *ParticipantPath) (*struct{
 	if err := s.exists(ctx, in.Campaign); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokenTimeout)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), tokenTimeout)
 	defer cancel()
-	return nil, s.cfg.Tokens.Revoke(ctx, in.Campaign, in.Handle)
+	if err := s.cfg.Tokens.Revoke(ending, in.Campaign, in.Handle); err != nil {
+		return nil, err
+	}
+	// Whoever mistypes a handle must not believe that a token has ended.
+	if _, ok, err := s.participant(ctx, in.Campaign, in.Handle); err != nil || ok {
+		return nil, err
+	}
+	return nil, newProblem("not-found", "nobody here has this handle")
 }
