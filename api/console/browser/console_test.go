@@ -406,3 +406,34 @@ func TestReplay(t *testing.T) {
 	p.until("the address that leads to the moment", `/at=\d+$/.test(location.hash)`)
 	p.whole()
 }
+
+// Damage is told number by number, as everything that went into the dice is.
+func TestDamageIsTold(t *testing.T) {
+	s := serve(t)
+	g := s.campaign("rpgamix")
+	g.give("session.open", map[string]any{"title": "Night", "kind": "table"})
+	gorm, ogre := g.character("Gorm", ""), g.character("The ogre", "")
+	attack := g.give("attack", map[string]any{"attacker": gorm, "target": ogre, "weapon": "Short Sword"}, 5, 2, 9, 9)
+	p := open(t)
+	p.enter(g, g.player("mara"))
+	p.turn(g, fmt.Sprintf("roll/%d", attack.First))
+	p.sees("Damage factor")
+	p.sees("per cent of it")
+	p.until("a table of the damage", `document.querySelector('[aria-label^="Damage: "] tbody tr a')`)
+	p.whole()
+}
+
+// A name that a keyboard writes in decomposed form is as good as any: nobody
+// can see the difference, so nobody is asked to write it otherwise.
+func TestDecomposedName(t *testing.T) {
+	s := serve(t)
+	g := s.campaign("fudge")
+	p := open(t)
+	p.enter(g, g.GM)
+	p.tap("New character")
+	p.fill("Name", "Zoe\u0308")
+	p.submit("Create a character")
+	p.tap("Done")
+	p.sees("Zo\u00eb")
+	p.whole()
+}
