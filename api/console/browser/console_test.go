@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -435,5 +436,21 @@ func TestDecomposedName(t *testing.T) {
 	p.submit("Create a character")
 	p.tap("Done")
 	p.sees("Zo\u00eb")
+	p.whole()
+}
+
+// When a check that could kill is due is told as people tell time.
+func TestWarningInWords(t *testing.T) {
+	s := serve(t)
+	g := s.campaign("rpgamix")
+	g.give("session.open", map[string]any{"title": "Letters", "kind": "play-by-post"})
+	g.give("wound.inflict", map[string]any{"character": g.character("Brenna", ""), "points": 21, "cause": "a fall"})
+	g.give("tempo.set", map[string]any{"game": "1h", "wall": "1d"})
+	p := open(t)
+	p.enter(g, g.GM)
+	p.sees("Brenna could die of the check")
+	if text := p.text(); regexp.MustCompile(`\d{4}-\d\d-\d\dT`).MatchString(text) {
+		t.Errorf("a time for programs is told to people:\n%s", text)
+	}
 	p.whole()
 }
