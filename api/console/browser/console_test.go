@@ -454,3 +454,39 @@ func TestWarningInWords(t *testing.T) {
 	}
 	p.whole()
 }
+
+// A link that rolls once is made on the page, whose address is there to be
+// copied, then and later; whoever opens it makes the roll, and the page of the
+// record leads to it.
+func TestLinkFromThePage(t *testing.T) {
+	s := serve(t)
+	g := s.campaign("rpgamix")
+	g.give("session.open", map[string]any{"title": "Night", "kind": "table"})
+	p, forum := open(t), open(t)
+	p.enter(g, g.GM)
+	p.tap("More")
+	p.tap("Make a link that rolls once")
+	p.fill("Expression", "3d6")
+	p.fill("Purpose", "to leap over the chasm")
+	if strings.Contains(p.text(), "I throw real dice") {
+		t.Error("a link that is made asks for dice")
+	}
+	p.submit("Make a link that rolls once")
+	const field = `document.querySelector('[aria-label="Address of the link"]')`
+	p.until("the address", field)
+	address := js[string](p, field+`.value`)
+	if !strings.HasPrefix(address, s.url+"/link/") {
+		t.Fatalf("the address is %q", address)
+	}
+	p.tap("Done")
+	p.tapRow("makes a link")
+	p.sees("It waits.")
+	p.until("the same address", field+`?.value === `+quoted(address))
+	forum.visit(address)
+	forum.sees("to leap over the chasm")
+	js[bool](forum, `(document.querySelector('form button').click(), true)`)
+	forum.sees("receipt")
+	p.turn(g, fmt.Sprintf("record/%d", g.records()-3))
+	p.sees("What it rolled")
+	p.whole()
+}

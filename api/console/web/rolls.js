@@ -1,7 +1,7 @@
 // Rolls: the list, and one of them explained and checked without trusting anybody.
 import { html, useEffect, useRef, useState } from './html.js'
 import { everyPage, Problem } from './api.js'
-import { CommandDialog, Deeds, Dice, Sealed } from './command.js'
+import { CommandDialog, Deeds, Dice, OneRollLink, Sealed } from './command.js'
 import { checkRoll } from './dicecheck.js'
 import { keptCheckpoint } from './proof.js'
 import { native } from './subtle.js'
@@ -214,6 +214,7 @@ export function RecordPage({ store, argument }) {
     <p class="lead">${store.tell(rec).text}</p>
     <dl class="facts"><dt>By</dt><dd>${rec.by}</dd><dt>Game time</dt><dd>${gameTime(rec.clock)}</dd><dt>At</dt><dd>${wallDate(rec.at)}</dd><dt>Kind</dt><dd>${label(rec.type)}</dd></dl>
     ${rec.type === 'roll.sealed' ? html`<${Sealed} store=${store} rec=${rec} />` : null}
+    ${rec.type === 'link.made' ? html`<${OneRollLink} store=${store} rec=${rec} />` : null}
     <p class="actions">${n > 0 ? html`<a class="button" href=${`#/c/${store.id}/record/${n - 1}`}>Before it</a>` : null}${n + 1 < store.next ? html`<a class="button" href=${`#/c/${store.id}/record/${n + 1}`}>After it</a>` : null}</p>
     <${Deeds} store=${store} rec=${rec} onDo=${setDoing} />
     <${Check} key=${n} store=${store} n=${n} />
