@@ -543,8 +543,11 @@ func (a *Auditor) roll(e *events.RollMade, kind string, followed []events.Event)
 	}
 	first := a.audit.Throws[0]
 	a.audit.Sentence = first.Sentence + "."
-	if first.Name != "" {
+	switch {
+	case first.Name != "":
 		a.audit.Sentence = first.Name + " " + a.audit.Sentence
+	case a.audit.Type != "roll.opened": // which somebody else may have opened
+		a.audit.Sentence = a.audit.Cause.By + " " + a.audit.Sentence
 	}
 	if p := a.people[first.Character]; p != nil && slices.Contains(advances, a.audit.Cause.Type) {
 		a.audit.Cause.Due = p.due()

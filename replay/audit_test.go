@@ -46,6 +46,9 @@ func explained(t *testing.T, rt *rapid.T, tb *rulestest.Table, book *rules.Book,
 	if a.N > rec.N || a.Sentence == "" || strings.Contains(a.Sentence, "..") || a.Proof.Sentence == "" || a.Cause.Type == "" || a.Cause.By == "" {
 		rt.Fatalf("record %d, %s: %s", rec.N, rec.Type, a.Text())
 	}
+	if a.Type == "roll.made" && strings.HasPrefix(a.Sentence, "rolled ") {
+		rt.Fatalf("record %d: nobody rolled: %s", rec.N, a.Sentence)
+	}
 	if a.N != rec.N && !slices.ContainsFunc(a.Caused, func(c replay.AuditEffect) bool { return c.N == rec.N }) {
 		rt.Fatalf("record %d, %s, is not among what record %d caused: %s", rec.N, rec.Type, a.N, a.Text())
 	}
@@ -137,6 +140,15 @@ func TestAuditOverridden(t *testing.T) {
 	takeBack(tb, wound)
 	if a := explain(t, tb.Payloads, rules.Library{book}, numberOf(t, tb, "roll.made")); !strings.HasSuffix(a.Sentence, "; taken back since.") {
 		t.Errorf("%q", a.Sentence)
+	}
+}
+
+// A roll that is no character's is somebody's all the same.
+func TestAuditOfAPlainRoll(t *testing.T) {
+	tb, book, _ := hurtTable(t)
+	tb.Must("gm", "roll", `{"expression":"2d6","purpose":"luck"}`, 5, 6)
+	if a := explain(t, tb.Payloads, rules.Library{book}, numberOf(t, tb, "roll.made")); a.Sentence != "gm rolled 5 + 6: 11." {
+		t.Errorf("got %q", a.Sentence)
 	}
 }
 
