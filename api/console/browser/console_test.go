@@ -486,6 +486,10 @@ func TestLinkFromThePage(t *testing.T) {
 	forum.sees("to leap over the chasm")
 	js[bool](forum, `(document.querySelector('form button').click(), true)`)
 	forum.sees("receipt")
+	forum.look(false, 360, 740)
+	if wide := js[int](forum, `document.documentElement.scrollWidth`); wide > 360 {
+		t.Errorf("the page of the link is %d pixels wide on a phone of 360", wide)
+	}
 	p.turn(g, fmt.Sprintf("record/%d", g.records()-3))
 	p.sees("What it rolled")
 	p.whole()
