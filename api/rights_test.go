@@ -478,3 +478,20 @@ func TestLookalikes(t *testing.T) {
 	read[NewToken](t, add(`{"handle":"kim","role":"player","name":"Kim"}`), 201)
 	problem(t, add(`{"handle":"lee","role":"player","name":"KIM"}`), "rejected", "body.name")
 }
+
+// Ending or replacing the token of a handle that nobody here has is no success:
+// a slip of the pen would leave a token in force that somebody believes ended.
+func TestTokenOfNobody(t *testing.T) {
+	g := newGame(t)
+	for _, token := range []string{g.gm, adminToken} {
+		for _, method := range []string{"DELETE", "POST"} {
+			problem(t, g.ask(method, g.path("/participants/ana/token"), token, ""), "not-found", "")
+		}
+	}
+	if r := g.get("/v1/me", g.anna); r.StatusCode != 200 {
+		t.Errorf("got %d", r.StatusCode)
+	}
+	if r := g.ask("DELETE", g.path("/participants/anna/token"), g.gm, ""); r.StatusCode != 204 {
+		t.Errorf("got %d %s", r.StatusCode, r.body)
+	}
+}

@@ -290,6 +290,7 @@ var bodies = map[string][]string{
 	"POST /v1/campaigns/{campaign}/webhooks":                      {`{"url":"http://127.0.0.1:1/","secrets":true,"from":0}`},
 	"DELETE /v1/campaigns/{campaign}/webhooks/{hook}":             {``},
 	"POST /v1/campaigns/{campaign}/webhooks/{hook}/replay":        {`{"from":0}`},
+	"POST /v1/campaigns/{campaign}/webhooks/{hook}/secret":        {`{}`},
 	"POST /link/{token}":                                          {``},
 	"POST /v1/invitations/accept":                                 {`{"token":"none"}`},
 	"POST /v1/sign-in":                                            {`{"token":"none"}`},

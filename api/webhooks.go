@@ -37,9 +37,15 @@ type WebhookItem struct {
 	NextTry  string   `json:"next_try,omitzero" doc:"when it is tried again"`
 	Error    string   `json:"error,omitzero" doc:"what was wrong the last time"`
 	Paused   string   `json:"paused,omitzero" doc:"why nothing is sent: replay it to go on"`
+	Before   string   `json:"old_secret_until,omitzero" doc:"until when messages are signed with the secret before, too"`
 }
 
-// NewWebhook is a webhook as it is made. Its secret is shown once.
+// WebhookRotation says how the secret is changed.
+type WebhookRotation struct {
+	Overlap *int `json:"overlap_hours,omitzero" minimum:"0" maximum:"168" doc:"for how long messages are signed with the secret before as well, so that the receiver can change over; left out: 24; 0: it ends at once"`
+}
+
+// NewWebhook is a webhook as it is made, or with a new secret. Its secret is shown once.
 type NewWebhook struct {
 	WebhookItem
 	Secret string `json:"secret" doc:"with which the receiver verifies what it is told (Standard Webhooks); it is not shown again"`
@@ -66,7 +72,7 @@ type WebhookPath struct {
 	ID string `path:"hook" doc:"id of the webhook"`
 }
 
-type webhookReplayInput struct {
+type webhookBodyInput struct {
 	WebhookPath
 	RawBody []byte `contentType:"application/json"`
 }
@@ -109,6 +115,12 @@ func (s *Server) webhookRoutes() {
 			"For who made the webhook, and for a game master.",
 		Access: member, Body: s.schema(WebhookReplay{}),
 	}, s.replayWebhook)
+	handle(s, route{
+		Method: http.MethodPost, Path: path + "/{hook}/secret", ID: "rotate-webhook-secret", Summary: "Change the signing secret",
+		Doc: "The new secret is shown once and signs from the next message on. For a day, unless said, the one before signs beside it: " +
+			"webhook-signature then holds two signatures, of which a receiver needs to know one. For who made the webhook, and for a game master.",
+		Access: member, Body: s.schema(WebhookRotation{}),
+	}, s.rotateWebhook)
 }
 
 // told documents what a receiver is told.
@@ -121,7 +133,7 @@ func (s *Server) told() map[string]*huma.PathItem {
 		Parameters: []*huma.Param{
 			header("webhook-id", "of the record; the same at every attempt"),
 			header("webhook-timestamp", "of the attempt, seconds"),
-			header("webhook-signature", "v1, and HMAC-SHA256 of id.timestamp.body under the webhook's secret, base64"),
+			header("webhook-signature", "v1, and HMAC-SHA256 of id.timestamp.body under the webhook's secret, base64; after a space a second one while the secret is being changed"),
 		},
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{mediaJSON: {Schema: s.schema(webhooks.Message{})}}},
 		Responses:   map[string]*huma.Response{"2XX": {Description: "it is taken"}, "410": {Description: "nothing more is wanted"}},
@@ -188,7 +200,7 @@ func (s *Server) webhookItem(ctx context.Context, hook webhooks.Hook) (WebhookIt
 	return WebhookItem{
 		ID: hook.ID, By: hook.By, URL: hook.URL, Types: hook.Types, Secrets: hook.Secrets, Made: stamp(hook.Made),
 		Next: state.Next, Sent: state.Sent, SentAt: stamp(state.SentAt), Attempts: state.Attempts, NextTry: stamp(state.NextTry),
-		Error: state.Error, Paused: state.Paused,
+		Error: state.Error, Paused: state.Paused, Before: stamp(hook.BeforeEnds),
 	}, err
 }
 
@@ -236,7 +248,7 @@ func (s *Server) listLetters(ctx context.Context, in *webhookLettersInput) (*out
 	return answer(page(items, in.Paging)), nil
 }
 
-func (s *Server) replayWebhook(ctx context.Context, in *webhookReplayInput) (*output[WebhookItem], error) {
+func (s *Server) replayWebhook(ctx context.Context, in *webhookBodyInput) (*output[WebhookItem], error) {
 	hook, err := s.webhook(ctx, &in.WebhookPath)
 	if err != nil {
 		return nil, err
@@ -254,4 +266,28 @@ func (s *Server) replayWebhook(ctx context.Context, in *webhookReplayInput) (*ou
 	}
 	item, err := s.webhookItem(ctx, hook)
 	return answer(item), err
+}
+
+func (s *Server) rotateWebhook(ctx context.Context, in *webhookBodyInput) (*output[NewWebhook], error) {
+	hook, err := s.webhook(ctx, &in.WebhookPath)
+	if err != nil {
+		return nil, err
+	}
+	body, err := decode[WebhookRotation](in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	overlap := 24
+	if body.Overlap != nil {
+		overlap = *body.Overlap
+	}
+	hook, secret, err := s.cfg.Webhooks.Rotate(ctx, hook, time.Duration(overlap)*time.Hour)
+	if errors.Is(err, webhooks.ErrUnknown) {
+		return nil, newProblem("not-found", "there is no such webhook")
+	}
+	if err != nil {
+		return nil, err
+	}
+	item, err := s.webhookItem(ctx, hook)
+	return answer(NewWebhook{item, secret}), err
 }

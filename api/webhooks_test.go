@@ -25,6 +25,7 @@ import (
 
 // delivery is what a receiver was told once.
 type delivery struct {
+	t      testing.TB
 	header http.Header
 	body   []byte
 	rec    events.Record
@@ -50,7 +51,7 @@ func newReceiver(t testing.TB) *receiver {
 }
 
 func (r *receiver) hear(w http.ResponseWriter, req *http.Request) {
-	d := delivery{header: req.Header}
+	d := delivery{t: r.t, header: req.Header}
 	d.body, _ = io.ReadAll(req.Body)
 	var m struct {
 		Type      string         `json:"type"`
@@ -137,6 +138,89 @@ func (g *game) letters(id string) []WebhookLetter {
 	return read[projections.Page[WebhookLetter]](g.t, g.get(g.path("/webhooks/"+id+"/dead"), g.gm), 200).Items
 }
 
+// key is the signing secret as bytes.
+func (h NewWebhook) key(t testing.TB) []byte {
+	t.Helper()
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(h.Secret, "whsec_"))
+	if err != nil || len(key) < 24 || len(key) > 64 {
+		t.Fatalf("got the secret %q", h.Secret)
+	}
+	return key
+}
+
+// signature is that of a delivery with these secrets.
+func (d delivery) signature(keys ...[]byte) string {
+	var want []string
+	for _, key := range keys {
+		mac := hmac.New(sha256.New, key)
+		fmt.Fprintf(mac, "%s.%s.%s", d.header.Get("webhook-id"), d.header.Get("webhook-timestamp"), d.body)
+		want = append(want, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	}
+	return strings.Join(want, " ")
+}
+
+// signed holds a delivery to be signed with these secrets and no others.
+func (d delivery) signed(keys ...[]byte) {
+	d.t.Helper()
+	if got, want := d.header.Get("webhook-signature"), d.signature(keys...); got != want {
+		d.t.Errorf("signature %s, want %s", got, want)
+	}
+}
+
+// A signing secret is changed without losing a record: for a while messages
+// have two signatures, and who still knows the secret before that has none.
+func TestWebhookSecretChanges(t *testing.T) {
+	g := newGame(t)
+	r := newReceiver(t)
+	first := g.hook(g.anna, r, "")
+	rotate := func(body string) NewWebhook {
+		t.Helper()
+		made := read[NewWebhook](t, g.ask("POST", g.path("/webhooks/"+first.ID+"/secret"), g.anna, body), 200)
+		if made.ID != first.ID || made.URL != first.URL || made.By != "anna" {
+			t.Errorf("got %+v", made)
+		}
+		return made
+	}
+	told := func(keys ...[]byte) {
+		t.Helper()
+		g.remark("x")
+		r.next().signed(keys...)
+	}
+	told(first.key(t))
+	second := rotate(`{}`)
+	told(second.key(t), first.key(t))
+	if ends, err := time.Parse(time.RFC3339, second.Before); err != nil || time.Until(ends) > 24*time.Hour || time.Until(ends) < 23*time.Hour {
+		t.Errorf("the secret before ends at %q", second.Before)
+	}
+	third := rotate(`{"overlap_hours":1}`)
+	told(third.key(t), second.key(t))
+	fourth := rotate(`{"overlap_hours":0}`)
+	told(fourth.key(t))
+	if fourth.Before != "" {
+		t.Errorf("the secret before ends at %q", fourth.Before)
+	}
+	// What waits is signed with the new one, too.
+	r.answers(status(http.StatusServiceUnavailable))
+	g.remark("not taken")
+	r.next().signed(fourth.key(t))
+	fifth := rotate(`{"overlap_hours":0}`)
+	r.answers(nil)
+	read[WebhookItem](t, g.ask("POST", g.path("/webhooks/"+first.ID+"/replay"), g.anna, `{}`), 200)
+	for d := r.next(); d.header.Get("webhook-signature") != d.signature(fifth.key(t)); {
+		d = r.next() // of an attempt before
+	}
+	for body, location := range map[string]string{`{"overlap_hours":-1}`: "body.overlap_hours", `{"overlap_hours":169}`: "body.overlap_hours", `{"secret":"mine"}`: "body.secret"} {
+		problem(t, g.ask("POST", g.path("/webhooks/"+first.ID+"/secret"), g.anna, body), "malformed", location)
+	}
+	if list := g.get(g.path("/webhooks"), g.anna); strings.Contains(string(list.body), "whsec_") || strings.Contains(g.log.String(), "whsec_") {
+		t.Error("a secret is shown again")
+	}
+	if res := g.ask("DELETE", g.path("/webhooks/"+first.ID), g.anna, ""); res.StatusCode != 204 {
+		t.Fatalf("got %d", res.StatusCode)
+	}
+	problem(t, g.ask("POST", g.path("/webhooks/"+first.ID+"/secret"), g.anna, `{}`), "not-found", "")
+}
+
 // A receiver is told everything, in order, as it is stored, signed with the
 // secret that was shown once; what is chosen by type is told without the rest.
 func TestWebhook(t *testing.T) {
@@ -148,22 +232,15 @@ func TestWebhook(t *testing.T) {
 	g.remark("one")
 	g.command(g.gm, `{"type":"clock.advance","data":{"by":"3d"}}`)
 	g.remark("two")
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(hook.Secret, "whsec_"))
-	if err != nil || len(key) < 24 || len(key) > 64 {
-		t.Fatalf("got the secret %q", hook.Secret)
-	}
+	key := hook.key(t)
 	ids := map[string]bool{}
 	for n, line := range g.stored() {
 		d := all.next()
 		if d.rec.N != int64(n) || !bytes.Contains(d.body, line) {
 			t.Fatalf("record %d: got %s, stored is %s", n, d.body, line)
 		}
-		id, at := d.header.Get("webhook-id"), d.header.Get("webhook-timestamp")
-		mac := hmac.New(sha256.New, key)
-		fmt.Fprintf(mac, "%s.%s.%s", id, at, d.body)
-		if got, want := d.header.Get("webhook-signature"), "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)); got != want {
-			t.Errorf("signature %s, want %s", got, want)
-		}
+		id := d.header.Get("webhook-id")
+		d.signed(key)
 		if ids[id] || strings.Contains(id, ".") || d.header.Get("Content-Type") != "application/json" || d.header.Get("Authorization") != "" {
 			t.Errorf("got %v", d.header)
 		}
@@ -407,7 +484,7 @@ func TestWebhookRights(t *testing.T) {
 	if items := read[projections.Page[WebhookItem]](t, g.get(g.path("/webhooks"), g.anna), 200).Items; len(items) != 1 || items[0].ID != annas.ID {
 		t.Errorf("got %+v", items)
 	}
-	for method, path := range map[string]string{"DELETE": "", "GET": "/dead", "POST": "/replay"} {
+	for path, method := range map[string]string{"": "DELETE", "/dead": "GET", "/replay": "POST", "/secret": "POST"} {
 		body := map[string]string{"POST": "{}"}[method]
 		problem(t, g.ask(method, g.path("/webhooks/"+mine.ID+path), g.anna, body), "not-found", "")
 		problem(t, g.ask(method, g.path("/webhooks/"+annas.ID+path), g.sven, body), "not-found", "")

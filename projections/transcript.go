@@ -37,7 +37,7 @@ type Transcript struct {
 func NewTranscript(out io.Writer, form Form, session string) (*Transcript, error) {
 	s, ok := styles[form]
 	if !ok {
-		return nil, fmt.Errorf("form is %q: must be text, markdown or html", form)
+		return nil, fmt.Errorf("format is %q: must be text, markdown or html", form)
 	}
 	return &Transcript{out: out, style: s, session: session, teller: NewTeller()}, nil
 }

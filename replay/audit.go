@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -126,7 +127,7 @@ type AuditProof struct {
 	Choose     []string `json:"choose" doc:"who would have had to act together with the server to choose the dice; empty: the server alone could have"`
 	Foresee    []string `json:"foresee" doc:"who would have had to act together with the server to foresee them; empty: the server alone could have"`
 	Overridden bool     `json:"overridden" doc:"the game master's word stands in its place"`
-	TakenBack  bool     `json:"taken_back" doc:"its command was corrected"`
+	TakenBack  bool     `json:"taken_back" doc:"its command, or what it followed from, is taken back as things stand"`
 	Sentence   string   `json:"sentence"`
 }
 
@@ -144,8 +145,8 @@ func (e *NotARoll) Error() string {
 }
 
 // An Auditor reads a ledger commit by commit and explains one roll in it, or
-// what happened without one. What it holds grows with the characters, not with
-// the records.
+// what happened without one. What it holds grows with the characters and the
+// corrections, not with the records.
 type Auditor struct {
 	library  rules.Library
 	want     int64
@@ -164,6 +165,15 @@ type Auditor struct {
 	audit    *Audit
 	last     int64  // record of what is explained
 	ruled    string // the game master's newest word on it
+
+	corrections []correction // all that came after it
+}
+
+// correction is one that came after what is explained, and what it says of it.
+type correction struct {
+	rules.Correction
+	effect                   AuditEffect
+	undone, again, questions bool
 }
 
 // origin is a record that something comes from.
@@ -533,8 +543,11 @@ func (a *Auditor) roll(e *events.RollMade, kind string, followed []events.Event)
 	}
 	first := a.audit.Throws[0]
 	a.audit.Sentence = first.Sentence + "."
-	if first.Name != "" {
+	switch {
+	case first.Name != "":
 		a.audit.Sentence = first.Name + " " + a.audit.Sentence
+	case a.audit.Type != "roll.opened": // which somebody else may have opened
+		a.audit.Sentence = a.audit.Cause.By + " " + a.audit.Sentence
 	}
 	if p := a.people[first.Character]; p != nil && slices.Contains(advances, a.audit.Cause.Type) {
 		a.audit.Cause.Due = p.due()
@@ -666,9 +679,10 @@ func (a *Auditor) later(rec events.Record, e events.Event) {
 	case *events.DisputeRuled:
 		about = slices.ContainsFunc(a.audit.Later, func(x AuditEffect) bool { return x.Type == "dispute.opened" && x.Rule == e.Dispute })
 	case *events.CorrectionMade:
-		back := e.Command == a.audit.Cause.Command || covers(e.Undone, a.audit.N)
-		about = back || slices.Contains(e.Questioned, a.audit.N) || covers(e.Again, a.audit.N)
-		a.audit.Proof.TakenBack = back || a.audit.Proof.TakenBack && !covers(e.Again, a.audit.N)
+		a.corrections = append(a.corrections, correction{Correction: rules.Correction{ID: rec.Cmd.ID, Command: e.Command}, effect: a.effect(rec, e)})
+		a.corrected(e.Undone, e.Again, e.Questioned)
+	case *events.CorrectionContinued:
+		a.corrected(e.Undone, e.Again, e.Questioned)
 	case *events.RollOpened:
 		about = e.Sealed == a.audit.N
 	case *events.TargetOpened:
@@ -689,6 +703,38 @@ func (a *Auditor) later(rec events.Record, e events.Event) {
 		}
 	}
 	a.audit.Later = append(a.audit.Later, effect)
+}
+
+// corrected notes what the newest correction says of what is explained.
+func (a *Auditor) corrected(undone, again []events.Span, questioned []int64) {
+	c := &a.corrections[len(a.corrections)-1]
+	c.undone = c.undone || covers(undone, a.audit.N)
+	c.again = c.again || covers(again, a.audit.N)
+	c.questions = c.questions || slices.Contains(questioned, a.audit.N)
+}
+
+// weigh tells the corrections that are about what is explained, those of such
+// corrections among them, and says whether it is taken back as things stand: a
+// correction that was taken back itself takes nothing back.
+func (a *Auditor) weigh() {
+	list := make([]rules.Correction, len(a.corrections))
+	for i, c := range a.corrections {
+		list[i] = c.Correction
+	}
+	off := rules.TakenBack(list)
+	about, undone := map[string]bool{a.audit.Cause.Command: true}, false
+	for _, c := range a.corrections {
+		if about[c.Command] || c.undone || c.again || c.questions {
+			about[c.ID] = true
+			a.audit.Later = append(a.audit.Later, c.effect)
+		}
+		if _, gone := off[c.ID]; !gone && (c.undone || c.again) {
+			undone = c.undone
+		}
+	}
+	_, back := off[a.audit.Cause.Command]
+	a.audit.Proof.TakenBack = back || undone
+	slices.SortStableFunc(a.audit.Later, func(x, y AuditEffect) int { return cmp.Compare(x.N, y.N) })
 }
 
 // explains reports whether record n is what is explained, or followed from it.
@@ -723,6 +769,7 @@ func (a *Auditor) End() (*Audit, error) {
 			a.audit.Later[i].Rule = ""
 		}
 	}
+	a.weigh()
 	a.audit.Sentence = strings.TrimSuffix(a.audit.Sentence, ".")
 	if a.audit.Proof.Overridden {
 		a.audit.Sentence += fmt.Sprintf("; overridden by the game master: %s", strings.TrimRight(a.ruled, ". "))

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tallystick/events"
+	"tallystick/projections"
 	"tallystick/replay"
 	"tallystick/rules"
 	"tallystick/rules/rpgamix"
@@ -44,6 +45,9 @@ func explained(t *testing.T, rt *rapid.T, tb *rulestest.Table, book *rules.Book,
 	a := explain(t, tb.Payloads, rules.Library{book}, rec.N)
 	if a.N > rec.N || a.Sentence == "" || strings.Contains(a.Sentence, "..") || a.Proof.Sentence == "" || a.Cause.Type == "" || a.Cause.By == "" {
 		rt.Fatalf("record %d, %s: %s", rec.N, rec.Type, a.Text())
+	}
+	if a.Type == "roll.made" && strings.HasPrefix(a.Sentence, "rolled ") {
+		rt.Fatalf("record %d: nobody rolled: %s", rec.N, a.Sentence)
 	}
 	if a.N != rec.N && !slices.ContainsFunc(a.Caused, func(c replay.AuditEffect) bool { return c.N == rec.N }) {
 		rt.Fatalf("record %d, %s, is not among what record %d caused: %s", rec.N, rec.Type, a.N, a.Text())
@@ -139,6 +143,15 @@ func TestAuditOverridden(t *testing.T) {
 	}
 }
 
+// A roll that is no character's is somebody's all the same.
+func TestAuditOfAPlainRoll(t *testing.T) {
+	tb, book, _ := hurtTable(t)
+	tb.Must("gm", "roll", `{"expression":"2d6","purpose":"luck"}`, 5, 6)
+	if a := explain(t, tb.Payloads, rules.Library{book}, numberOf(t, tb, "roll.made")); a.Sentence != "gm rolled 5 + 6: 11." {
+		t.Errorf("got %q", a.Sentence)
+	}
+}
+
 // A declared roll is explained as what was declared, by whom, and who
 // witnessed it: its command, its modifiers, and the record of the declaration,
 // which explains the same roll.
@@ -192,5 +205,57 @@ func TestAuditOfALongAdvance(t *testing.T) {
 	a := explain(t, tb.Payloads, rules.Library{embers}, last)
 	if c := a.Cause; a.N != last-1 || c.Type != "clock.advance" || c.Command != advance || c.N != numberOf(t, tb, "clock.advancing") || !a.Proof.TakenBack {
 		t.Errorf("%s", a.Text())
+	}
+}
+
+// Whether something is taken back is the same in an audit as in the views,
+// whatever was corrected, and however often corrections were.
+func TestAuditCorrected(t *testing.T) {
+	book, seen := rules.NewBook(rpgamix.New()), map[bool]int{}
+	rulestest.Games(t, book, "../rules", func(rt *rapid.T, tb *rulestest.Table) {
+		tb.Correct = correct
+		for range 4 {
+			var can []string
+			for _, r := range tb.Records {
+				if book.Revocable(r.Cmd.Type) {
+					can = append(can, r.Cmd.ID)
+				}
+			}
+			if len(can) == 0 {
+				return
+			}
+			command := can[len(can)-1] // a correction, once there is one
+			if rapid.Bool().Draw(rt, "any") {
+				command = rapid.SampledFrom(can).Draw(rt, "corrected")
+			}
+			_, _ = tb.Do(tb.Command("gm", "correction.make", fmt.Sprintf(`{"command":%q,"reason":"a mistake"}`, command)))
+		}
+		views := projections.New(tb.Records[0].Campaign)
+		for _, r := range tb.Records {
+			if err := views.Apply(r); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		rolls := views.Rolls(0, len(tb.Records), nil).Items
+		spoken := func(r projections.RollEntry) bool { // a correction says something of it
+			return slices.ContainsFunc(views.Corrections(), func(c projections.Correction) bool {
+				all := slices.Concat(c.Undone, c.Again, []events.Span{c.Records})
+				return slices.Contains(c.Questioned, r.N) || slices.ContainsFunc(all, func(s events.Span) bool { return s.First <= r.N && r.N <= s.Last })
+			})
+		}
+		rolls = slices.DeleteFunc(rolls, func(r projections.RollEntry) bool { return !spoken(r) })
+		for i := 0; i < len(rolls); i += 1 + len(rolls)/8 {
+			a := explain(t, tb.Payloads, rules.Library{book}, rolls[i].N)
+			if back := rolls[i].CorrectedBy != "" || rolls[i].UndoneBy != ""; a.Proof.TakenBack != back {
+				rt.Fatalf("record %d: by the views taken back: %v; %s", rolls[i].N, back, a.Text())
+			}
+			if len(rolls[i].QuestionedBy) > 0 && !slices.ContainsFunc(a.Later, func(e replay.AuditEffect) bool { return e.Type == "correction.made" }) {
+				rt.Fatalf("record %d is put into question: %s", rolls[i].N, a.Text())
+			}
+			seen[a.Proof.TakenBack]++
+		}
+	})
+	if seen[true] == 0 || seen[false] == 0 {
+		t.Errorf("taken back and not: %v", seen)
 	}
 }

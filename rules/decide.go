@@ -73,7 +73,7 @@ func (t *Turn) outcome(err error, drawn bool) ([]events.Fact, error) {
 		return nil, err
 	case len(t.hand) > 0 && t.otherwise == nil:
 		used := len(t.cmd.Dice.Faces) - len(t.hand)
-		return nil, Reject("too_many_dice", "", "%d dice were typed in, but the rules ask for %d", len(t.cmd.Dice.Faces), used).On("dice.faces")
+		return nil, Reject("too_many_dice", "", "dice typed in: %d; the rules ask for %d", len(t.cmd.Dice.Faces), used).On("dice.faces")
 	case len(t.facts) == 0:
 		return nil, fmt.Errorf("rules: %s made no event", t.cmd.Type)
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tallystick/events"
 )
 
 // firstLoad is what a browser may have to fetch before it shows something.
@@ -156,5 +158,19 @@ func TestFind(t *testing.T) {
 	f, ok := Find("main.js")
 	if !ok || f.ContentType != "text/javascript; charset=utf-8" || len(f.ETag) != 18 || len(f.Gzip) >= len(f.Body) {
 		t.Errorf("main.js: %v %q %q", ok, f.ContentType, f.ETag)
+	}
+}
+
+// Everything that is common to all systems is told in words of its own, not
+// member by member.
+func TestEveryEventIsTold(t *testing.T) {
+	words, ok := Find("words.js")
+	if !ok {
+		t.Fatal("there are no words")
+	}
+	for name := range events.Core() {
+		if !bytes.Contains(words.Body, []byte("'"+name+"':")) {
+			t.Errorf("words.js has no words for %s", name)
+		}
 	}
 }

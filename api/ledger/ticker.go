@@ -2,13 +2,9 @@ package ledger
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
 
 	"tallystick/events/journal"
 )
@@ -19,12 +15,9 @@ const (
 	// one on the wall, and so how late a check is decided at most. A campaign
 	// whose clock begins to follow is noticed with the next renewal of the lease.
 	Beat = time.Second
-	// leaseRenewed is how often the node that ticks says so, leaseLost after how
-	// long without saying so it stops, and leaseTaken after how long of silence
-	// another node goes on.
-	leaseRenewed = 3 * time.Second
-	leaseLost    = 8 * time.Second
-	leaseTaken   = 12 * time.Second
+	// leaseLasts is after how long of silence of the node that ticks another one
+	// goes on.
+	leaseLasts = 12 * time.Second
 )
 
 // leaseKey is the key of the lease; those of campaigns are UUIDs.
@@ -36,12 +29,10 @@ const leaseKey = "lease"
 type Ticker struct {
 	ledger *Ledger
 	log    *slog.Logger
-	node   []byte // what the lease is held as
+	lease  *journal.Lease
 
 	mu      sync.Mutex
-	holds   bool
-	seen    uint64        // revision of the lease that was seen last, or 0
-	since   time.Duration // when it was seen first or written, by Ledger's Elapsed
+	held    bool // at the last beat
 	failing map[string]string
 
 	campaigns []string // whose clocks may follow, and the lease
@@ -50,7 +41,8 @@ type Ticker struct {
 
 // NewTicker makes the ticker of a node.
 func NewTicker(l *Ledger) *Ticker {
-	return &Ticker{ledger: l, log: l.cfg.Log, node: []byte(uuid.NewString()), failing: map[string]string{}}
+	lease := journal.NewLease(l.tempos, leaseKey, leaseLasts, l.cfg.Elapsed)
+	return &Ticker{ledger: l, log: l.cfg.Log, lease: lease, failing: map[string]string{}}
 }
 
 // Run ticks until ctx ends, and then gives the lease back.
@@ -73,10 +65,11 @@ func (t *Ticker) Run(ctx context.Context) {
 func (t *Ticker) Beat(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	err := t.lease(ctx)
-	if err == nil && t.holds && t.listed != t.seen {
+	held, err := t.lease.Hold(ctx)
+	t.noteLease(held)
+	if _, revision := t.lease.Held(); err == nil && held && t.listed != revision {
 		if t.campaigns, err = t.ledger.tempos.Keys(ctx); err == nil {
-			t.listed = t.seen
+			t.listed = revision
 		}
 	}
 	if err != nil && ctx.Err() == nil {
@@ -84,7 +77,7 @@ func (t *Ticker) Beat(ctx context.Context) {
 	} else {
 		delete(t.failing, leaseKey)
 	}
-	if !t.holds {
+	if !held {
 		return
 	}
 	for _, campaign := range t.campaigns {
@@ -123,65 +116,28 @@ func (t *Ticker) tick(ctx context.Context, campaign string) error {
 	return t.ledger.note(ctx, campaign)
 }
 
-// lease takes or renews the lease. No node compares its clock with another's:
-// a lease is void when its revision has not changed for a while.
-func (t *Ticker) lease(ctx context.Context) error {
-	now := t.ledger.cfg.Elapsed()
-	if t.holds {
-		if now-t.since < leaseRenewed {
-			return nil
-		}
-		revision, err := t.ledger.tempos.Update(ctx, leaseKey, t.node, t.seen)
-		switch {
-		case err == nil:
-			t.seen, t.since = revision, now
-		case errors.Is(err, journal.ErrConflict) || now-t.since > leaseLost:
-			t.holds, t.since = false, now
-			t.log.Info("ticker: another node ticks")
-		}
-		return err
-	}
-	value, revision, err := t.ledger.tempos.Get(ctx, leaseKey)
+// noteLease logs when another node begins to tick.
+func (t *Ticker) noteLease(held bool) {
 	switch {
-	case errors.Is(err, journal.ErrNotFound):
-		revision, value = 0, nil
-	case err != nil:
-		return err
-	case revision != t.seen && len(value) > 0:
-		t.seen, t.since = revision, now
-		return nil
-	case len(value) > 0 && now-t.since < leaseTaken:
-		return nil
+	case held && !t.held:
+		t.log.Info("ticker: this node ticks")
+	case !held && t.held:
+		t.log.Info("ticker: another node ticks")
 	}
-	if revision, err = t.ledger.tempos.Update(ctx, leaseKey, t.node, revision); err != nil {
-		if errors.Is(err, journal.ErrConflict) {
-			return nil // another node was faster
-		}
-		return fmt.Errorf("take the lease: %w", err)
-	}
-	t.holds, t.seen, t.since = true, revision, now
-	t.log.Info("ticker: this node ticks")
-	return nil
+	t.held = held
 }
 
 // Ticks reports whether this node has the lease.
 func (t *Ticker) Ticks() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.holds
+	held, _ := t.lease.Held()
+	return held
 }
 
 // giveBack lets another node tick at once.
 func (t *Ticker) giveBack() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.holds {
-		return
-	}
-	t.holds = false
-	ctx, cancel := context.WithTimeout(context.Background(), leaseLost)
+	ctx, cancel := context.WithTimeout(context.Background(), leaseLasts)
 	defer cancel()
-	if _, err := t.ledger.tempos.Update(ctx, leaseKey, []byte{}, t.seen); err != nil {
+	if err := t.lease.GiveBack(ctx); err != nil {
 		t.log.Warn("ticker: the lease was not given back", "error", err)
 	}
 }

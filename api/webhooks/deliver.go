@@ -23,6 +23,10 @@ import (
 )
 
 const (
+	// leaseKey is the key of the lease, and leaseLasts after how long of silence
+	// of one node another one delivers.
+	leaseKey   = "lease"
+	leaseLasts = 15 * time.Second
 	// lookAgain is how often hooks are looked for that other nodes made, and how
 	// long a runner waits after the store failed.
 	lookAgain = 5 * time.Second
@@ -34,9 +38,14 @@ const (
 	maxRetryAfter = time.Hour
 )
 
-// Run delivers until ctx ends.
+// Run delivers until ctx ends. Of several nodes one does: that which has the
+// lease.
 func (h *Hooks) Run(ctx context.Context) {
-	h.hold(ctx, h.deliver)
+	if h.cfg.Alone {
+		h.deliver(ctx)
+		return
+	}
+	h.lease.While(ctx, h.deliver)
 }
 
 // deliver runs every hook there is.
@@ -82,20 +91,37 @@ func (h *Hooks) deliver(ctx context.Context) {
 
 // runner tells one hook.
 type runner struct {
-	h      *Hooks
-	hook   Hook
-	secret []byte
-	wake   chan struct{}
+	h    *Hooks
+	hook Hook
+	wake chan struct{}
 }
 
 func (h *Hooks) runner(ctx context.Context, key string) (*runner, error) {
 	r := &runner{h: h, wake: make(chan struct{}, 1)}
-	if _, err := h.get(ctx, key, &r.hook); err != nil {
+	_, err := h.get(ctx, key, &r.hook)
+	return r, err
+}
+
+// secrets are what a message is signed with now. They are looked up each time:
+// a secret that was changed on any node holds from the next message on.
+func (r *runner) secrets(ctx context.Context, now time.Time) (secrets [][]byte, err error) {
+	key := hookKey(r.hook.Campaign, r.hook.ID)
+	var hook Hook
+	if _, err := r.h.get(ctx, key, &hook); err != nil {
 		return nil, err
 	}
-	var err error
-	r.secret, err = h.box.Open(key, r.hook.Secret)
-	return r, err
+	sealed := [][]byte{hook.Secret}
+	if now.Before(hook.BeforeEnds) {
+		sealed = append(sealed, hook.Before)
+	}
+	for _, s := range sealed {
+		secret, err := r.h.box.Open(key, s)
+		if err != nil {
+			return nil, err
+		}
+		secrets = append(secrets, secret)
+	}
+	return secrets, nil
 }
 
 func (r *runner) run(ctx context.Context) {
@@ -421,11 +447,15 @@ func (r *runner) attempt(ctx context.Context, rec events.Record, line []byte) *f
 		return &failure{ours: err}
 	}
 	id, now := "msg_"+rec.ID, time.Now()
+	secrets, err := r.secrets(ctx, now)
+	if err != nil {
+		return &failure{ours: err}
+	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", strings.TrimSpace("tallystick "+r.h.cfg.Version))
 	req.Header.Set("webhook-id", id)
 	req.Header.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
-	req.Header.Set("webhook-signature", sign(r.secret, id, now, body))
+	req.Header.Set("webhook-signature", sign(secrets, id, now, body))
 	res, err := r.h.client.Do(req)
 	if err != nil {
 		return &failure{what: inWords(err)}

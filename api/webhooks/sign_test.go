@@ -15,7 +15,7 @@ func TestSignatureVector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := sign(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
+	got := sign([][]byte{secret}, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -30,7 +30,7 @@ func TestSignatureByOpenSSL(t *testing.T) {
 	}
 	secret := []byte("a secret of 32 bytes, known to us")[:secretSize]
 	body := `{"type":"note.added","timestamp":"2026-11-30T19:00:03.000Z","data":{"text":"Zoë 東京"}}`
-	got := sign(secret, "msg_1", time.Unix(1_800_000_000, 0), []byte(body))
+	got := sign([][]byte{secret}, "msg_1", time.Unix(1_800_000_000, 0), []byte(body))
 	shown, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(writeSecret(secret), "whsec_"))
 	if err != nil {
 		t.Fatal(err)

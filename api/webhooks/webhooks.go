@@ -44,6 +44,8 @@ const (
 	MaxDead = 500
 	// MaxDeadInRow is after how many dead letters without a success it pauses.
 	MaxDeadInRow = 3
+	// MaxOverlap is how long the secret before may go on signing beside a new one.
+	MaxOverlap = 7 * 24 * time.Hour
 	// MaxURL is the longest address, in bytes.
 	MaxURL = 2_000
 )
@@ -63,7 +65,7 @@ var (
 	ErrTooMany = fmt.Errorf("a campaign may have %d webhooks, a server %d: remove some first", MaxCampaign, MaxServer)
 )
 
-// A Hook says who is told what. It is never changed, only removed.
+// A Hook says who is told what. Only its signing secret is ever changed.
 type Hook struct {
 	ID       string    `json:"id"`
 	Campaign string    `json:"campaign"`
@@ -73,6 +75,10 @@ type Hook struct {
 	Secrets  bool      `json:"secrets,omitzero"` // tell what By may see of what is secret
 	Made     time.Time `json:"made"`
 	Secret   []byte    `json:"secret"` // the signing secret, in the box
+	// Before is the signing secret before it, in the box; until BeforeEnds every
+	// message is signed with both.
+	Before     []byte    `json:"before,omitzero"`
+	BeforeEnds time.Time `json:"before_ends,omitzero"`
 }
 
 // State is how far a hook has come.
@@ -127,7 +133,7 @@ type Hooks struct {
 	box     ledger.Box
 	client  *http.Client
 	changed chan struct{} // the list of hooks is another one
-	lease   time.Duration // see leaseLasts
+	lease   *journal.Lease
 
 	mu      sync.Mutex
 	runners map[string]map[string]*runner // by campaign and id
@@ -153,7 +159,8 @@ func Open(ctx context.Context, cfg Config) (*Hooks, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Hooks{
-		cfg: cfg, bucket: bucket, box: box, client: newClient(cfg.Allow, cfg.Timeout), lease: leaseLasts,
+		cfg: cfg, bucket: bucket, box: box, client: newClient(cfg.Allow, cfg.Timeout),
+		lease:   journal.NewLease(bucket, leaseKey, leaseLasts, nil),
 		changed: make(chan struct{}, 1), runners: map[string]map[string]*runner{},
 	}, nil
 }
@@ -182,10 +189,9 @@ func (h *Hooks) Add(ctx context.Context, hook Hook, from int64) (Hook, string, e
 	if len(keys) >= MaxServer || own >= 0 && len(keys) >= own+MaxCampaign && strings.HasPrefix(keys[own+MaxCampaign-1], prefix) {
 		return hook, "", ErrTooMany
 	}
-	secret := make([]byte, secretSize)
-	rand.Read(secret)
 	hook.ID, hook.Made = uuid.NewString(), time.Now().UTC().Truncate(time.Second)
-	hook.Secret = h.box.Seal(hookKey(hook.Campaign, hook.ID), secret)
+	var secret string
+	hook.Secret, secret = h.newSecret(hook)
 	if err := h.put(ctx, stateKey(hook.Campaign, hook.ID), state); err != nil {
 		return hook, "", err
 	}
@@ -193,7 +199,35 @@ func (h *Hooks) Add(ctx context.Context, hook Hook, from int64) (Hook, string, e
 		return hook, "", err
 	}
 	h.poke()
-	return hook, writeSecret(secret), nil
+	return hook, secret, nil
+}
+
+// newSecret makes a signing secret for a hook, in the box and as its receiver is
+// given it.
+func (h *Hooks) newSecret(hook Hook) (sealed []byte, shown string) {
+	secret := make([]byte, secretSize)
+	rand.Read(secret)
+	return h.box.Seal(hookKey(hook.Campaign, hook.ID), secret), writeSecret(secret)
+}
+
+// Rotate gives a hook a new signing secret, which is not shown again. For as
+// long as overlap, at most MaxOverlap, messages are signed with the one before
+// as well, so that its receiver can change over; a still older one ends at
+// once. Errors: ErrUnknown.
+func (h *Hooks) Rotate(ctx context.Context, hook Hook, overlap time.Duration) (Hook, string, error) {
+	sealed, secret := h.newSecret(hook)
+	err := change(ctx, h, hookKey(hook.Campaign, hook.ID), func(kept *Hook) {
+		kept.Before, kept.BeforeEnds = nil, time.Time{}
+		if overlap = min(overlap, MaxOverlap); overlap > 0 {
+			kept.Before, kept.BeforeEnds = kept.Secret, time.Now().UTC().Add(overlap).Truncate(time.Second)
+		}
+		kept.Secret = sealed
+		hook = *kept
+	})
+	if errors.Is(err, journal.ErrNotFound) {
+		err = ErrUnknown
+	}
+	return hook, secret, err
 }
 
 // start is the state of a hook that begins with record from.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -280,7 +281,7 @@ func TestInOrder(t *testing.T) {
 func TestWalk(t *testing.T) {
 	var steps []replay.Step
 	for i := range 4 {
-		steps = append(steps, replay.Step{N: int64(100 + i), Type: "note.add", By: "gm", Characters: []projections.Character{}})
+		steps = append(steps, replay.Step{N: int64(100 + i), Type: "note.add", By: "gm", Characters: []projections.Character{{Name: "Mara"}, {Name: "Wren"}}})
 	}
 	for typed, want := range map[string][]string{
 		"q":                   {"1 of 4"},
@@ -298,6 +299,9 @@ func TestWalk(t *testing.T) {
 		for screen := range strings.SplitSeq(out.String(), "\x1b[2J\x1b[H") {
 			if at, _, ok := strings.Cut(screen, "   "); ok {
 				got = append(got, at)
+				if !strings.Contains(screen, "Mara: ") || !strings.Contains(screen, "Wren: ") {
+					t.Errorf("%q: not everybody is shown: %q", typed, screen)
+				}
 			}
 		}
 		if !slices.Equal(got, want) {
@@ -371,8 +375,12 @@ func TestReadAnExport(t *testing.T) {
 		"no value":           {whatIfCommand(), []string{dir, n, "--modifier", "cover"}},
 		"no JSON":            {whatIfCommand(), []string{dir, n, "--command", "roll", "--data", "{"}},
 	} {
-		if out, code, err := running(c.cmd, c.args...); code != exitUnusable {
+		out, code, err := running(c.cmd, c.args...)
+		if code != exitUnusable {
 			t.Errorf("%s: code %d, %v\n%s", name, code, err, out)
+		}
+		if flag := regexp.MustCompile(`^--([a-z-]+)`).FindStringSubmatch(fmt.Sprint(err)); flag != nil && c.cmd.Flags().Lookup(flag[1]) == nil {
+			t.Errorf("%s: %v names a flag that there is not", name, err)
 		}
 	}
 }

@@ -82,7 +82,27 @@ TALLYSTICK_LISTEN) or as a line "listen = 127.0.0.1:8037" in a file named by
 		backupCommand(), restoreCommand(), rotateKeyCommand(), tokenCommand(), botCommand(), webhookCommand(),
 		conformCommand(), benchCommand(), versionCommand(),
 	)
+	root.InitDefaultCompletionCmd()
+	strict(root)
 	return root
+}
+
+// strict refuses what is no command below one that has commands only. Cobra
+// would show its help and end well, and a script that meant to revoke a token
+// would go on.
+func strict(parent *cobra.Command) {
+	for _, cmd := range parent.Commands() {
+		strict(cmd)
+		if !cmd.HasSubCommands() || cmd.Runnable() {
+			continue
+		}
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return &codeError{exitUnusable, fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())}
+		}
+	}
 }
 
 // complete makes the shell offer the values of a flag.

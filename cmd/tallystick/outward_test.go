@@ -106,6 +106,9 @@ func TestWebhookOverRestart(t *testing.T) {
 			t.Errorf("told again: got %s, want %s under the same id", d.body, lines[n])
 		}
 	}
+	if out, errs, code = told(t, "webhook", "rotate", campaign, id, "--overlap", "1", "--server", again.base, "--token-file", token); code != 0 || !strings.HasPrefix(out, id+"\twhsec_") {
+		t.Fatalf("code %d: %s%s", code, out, errs)
+	}
 	if _, errs, code = told(t, "webhook", "remove", campaign, id, "--server", again.base, "--token-file", token); code != 0 {
 		t.Errorf("remove: %d %s", code, errs)
 	}

@@ -26,10 +26,11 @@ func replayCommand() *cobra.Command {
 compares the records byte for byte. It reads an exported file or folder
 without any server, or the ledger of a campaign from a running server.
 
-With --session it shows that session command by command, with everybody as they
-stand after each: at once, or at a reading speed (--speed, words a minute), or
-on a terminal with --step by keys: space, enter or right arrow for the next, left
-arrow for the one before, q to end.
+With --session it shows that session command by command, with how everybody
+stands after each: at once, or at a reading speed (--speed, words a minute), where
+the text names those who stand otherwise than before; or on a terminal with --step
+by keys, everybody on every screen: space, enter or right arrow for the next, left
+arrow for the one before, g and G for the ends, q to end.
 
 Exit code 0: identical. 1: something else was decided; the first difference is
 shown. 2: the ledger cannot be replayed (damaged, or its rules not on board).`,

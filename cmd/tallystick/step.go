@@ -151,17 +151,14 @@ var keys = map[string]key{
 	"q": keyQuit, "\x03": keyQuit, "\x04": keyQuit,
 }
 
-// walk shows one step after the other as keys come in. A terminal in raw mode
+// walk shows one step after the other as keys come in, each on a screen of its
+// own with everybody in play. A terminal in raw mode
 // needs a carriage return at every end of a line.
 func walk(in io.Reader, out io.Writer, steps []replay.Step) error {
 	at := 0
 	buffer := make([]byte, 16)
 	for {
-		var before []projections.Character
-		if at > 0 {
-			before = steps[at-1].Characters
-		}
-		text := fmt.Sprintf("\x1b[2J\x1b[H%d of %d   space → next, ← back, g first, G last, q quit\n\n%s", at+1, len(steps), steps[at].Text(before))
+		text := fmt.Sprintf("\x1b[2J\x1b[H%d of %d   space → next, ← back, g first, G last, q quit\n\n%s", at+1, len(steps), steps[at].Text(nil))
 		if _, err := io.WriteString(out, strings.ReplaceAll(text, "\n", "\r\n")); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ convention, in order, until it is taken; see docs/integrations.md. Use the token
 game master or of a player (--token-file).`,
 	}
 	remote.addTo(cmd.PersistentFlags())
-	cmd.AddCommand(webhookAdd(&remote), webhookList(&remote), webhookRemove(&remote), webhookDead(&remote), webhookReplay(&remote))
+	cmd.AddCommand(webhookAdd(&remote), webhookList(&remote), webhookRemove(&remote), webhookDead(&remote), webhookReplay(&remote), webhookRotate(&remote))
 	return cmd
 }
 
@@ -146,5 +146,26 @@ func webhookReplay(remote *remoteFlags) *cobra.Command {
 		},
 	}
 	cmd.Flags().Int64Var(&from, "from", 0, "n of the first record to be told again")
+	return cmd
+}
+
+func webhookRotate(remote *remoteFlags) *cobra.Command {
+	var overlap int
+	cmd := &cobra.Command{
+		Use: "rotate CAMPAIGN WEBHOOK", Short: "Change the signing secret; the new one is printed once", Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := remote.client()
+			if err != nil {
+				return err
+			}
+			var made api.NewWebhook
+			if err := c.call(cmd.Context(), http.MethodPost, webhooksPath(args[0], args[1], "secret"), api.WebhookRotation{Overlap: &overlap}, nil, &made); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s\t%s\n", made.ID, made.Secret)
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&overlap, "overlap", 24, "hours for which the secret before goes on signing as well, at most 168; 0: it ends at once")
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -404,5 +405,92 @@ func TestReplay(t *testing.T) {
 	p.tap("Decide it again")
 	p.sees("every record came out the same")
 	p.until("the address that leads to the moment", `/at=\d+$/.test(location.hash)`)
+	p.whole()
+}
+
+// Damage is told number by number, as everything that went into the dice is.
+func TestDamageIsTold(t *testing.T) {
+	s := serve(t)
+	g := s.campaign("rpgamix")
+	g.give("session.open", map[string]any{"title": "Night", "kind": "table"})
+	gorm, ogre := g.character("Gorm", ""), g.character("The ogre", "")
+	attack := g.give("attack", map[string]any{"attacker": gorm, "target": ogre, "weapon": "Short Sword"}, 5, 2, 9, 9)
+	p := open(t)
+	p.enter(g, g.player("mara"))
+	p.turn(g, fmt.Sprintf("roll/%d", attack.First))
+	p.sees("Damage factor")
+	p.sees("per cent of it")
+	p.until("a table of the damage", `document.querySelector('[aria-label^="Damage: "] tbody tr a')`)
+	p.whole()
+}
+
+// A name that a keyboard writes in decomposed form is as good as any: nobody
+// can see the difference, so nobody is asked to write it otherwise.
+func TestDecomposedName(t *testing.T) {
+	s := serve(t)
+	g := s.campaign("fudge")
+	p := open(t)
+	p.enter(g, g.GM)
+	p.tap("New character")
+	p.fill("Name", "Zoe\u0308")
+	p.submit("Create a character")
+	p.tap("Done")
+	p.sees("Zo\u00eb")
+	p.whole()
+}
+
+// When a check that could kill is due is told as people tell time.
+func TestWarningInWords(t *testing.T) {
+	s := serve(t)
+	g := s.campaign("rpgamix")
+	g.give("session.open", map[string]any{"title": "Letters", "kind": "play-by-post"})
+	g.give("wound.inflict", map[string]any{"character": g.character("Brenna", ""), "points": 21, "cause": "a fall"})
+	g.give("tempo.set", map[string]any{"game": "1h", "wall": "1d"})
+	p := open(t)
+	p.enter(g, g.GM)
+	p.sees("Brenna could die of the check")
+	if text := p.text(); regexp.MustCompile(`\d{4}-\d\d-\d\dT`).MatchString(text) {
+		t.Errorf("a time for programs is told to people:\n%s", text)
+	}
+	p.whole()
+}
+
+// A link that rolls once is made on the page, whose address is there to be
+// copied, then and later; whoever opens it makes the roll, and the page of the
+// record leads to it.
+func TestLinkFromThePage(t *testing.T) {
+	s := serve(t)
+	g := s.campaign("rpgamix")
+	g.give("session.open", map[string]any{"title": "Night", "kind": "table"})
+	p, forum := open(t), open(t)
+	p.enter(g, g.GM)
+	p.tap("More")
+	p.tap("Make a link that rolls once")
+	p.fill("Expression", "3d6")
+	p.fill("Purpose", "to leap over the chasm")
+	if strings.Contains(p.text(), "I throw real dice") {
+		t.Error("a link that is made asks for dice")
+	}
+	p.submit("Make a link that rolls once")
+	const field = `document.querySelector('[aria-label="Address of the link"]')`
+	p.until("the address", field)
+	address := js[string](p, field+`.value`)
+	if !strings.HasPrefix(address, s.url+"/link/") {
+		t.Fatalf("the address is %q", address)
+	}
+	p.tap("Done")
+	p.tapRow("makes a link")
+	p.sees("It waits.")
+	p.until("the same address", field+`?.value === `+quoted(address))
+	forum.visit(address)
+	forum.sees("to leap over the chasm")
+	js[bool](forum, `(document.querySelector('form button').click(), true)`)
+	forum.sees("receipt")
+	forum.look(false, 360, 740)
+	if wide := js[int](forum, `document.documentElement.scrollWidth`); wide > 360 {
+		t.Errorf("the page of the link is %d pixels wide on a phone of 360", wide)
+	}
+	p.turn(g, fmt.Sprintf("record/%d", g.records()-3))
+	p.sees("What it rolled")
 	p.whole()
 }

@@ -31,6 +31,11 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
+
+	// What the built program is made of, so that a result is not taken from the
+	// test cache when a page or the server has changed.
+	_ "tallystick/api"
+	_ "tallystick/api/console"
 )
 
 // What a page waits for comes in well under a second. The bounds are for

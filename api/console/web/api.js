@@ -50,7 +50,7 @@ export async function request(method, path, { body, key, accept = 'application/j
   if (key) headers['Idempotency-Key'] = key
   let response
   try {
-    response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal, cache: 'no-store' })
+    response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body).normalize('NFC'), signal, cache: 'no-store' })
   } catch (error) {
     if (error.name === 'AbortError') throw error
     throw new Offline()

@@ -2,11 +2,11 @@
 import { html, useEffect, useMemo, useRef, useState } from './html.js'
 import { visibilitiesOnBoard } from './api.js'
 import { complete, errorsByPath, Fields, namesCharacter, People, resolve, suggestions } from './form.js'
-import { Dialog, Progress, useOnce } from './ui.js'
+import { Copy, Dialog, Progress, useLoaded, useOnce } from './ui.js'
 import { count, duration, gameTime, label, ownDraws, reckoning } from './words.js'
 
 /** Commands that never throw dice: no dice are typed in with them. */
-const NO_DICE = /^(participant|session|seat|seating|setting|note|dispute|ruling|correction|target|tempo|character|clock|heal)\.|^roll\./
+const NO_DICE = /^(participant|link|session|seat|seating|setting|note|dispute|ruling|correction|target|tempo|character|clock|heal)\.|^roll\./
 
 /** Who acts in a command: whoever was chosen at the table is not asked for again. */
 const ACTOR = { attack: 'attacker', check: 'character' }
@@ -165,6 +165,7 @@ export function Outcome({ store, answer, onClose, onAgain }) {
     ${advanced ? html`<p class="big-words">It is ${gameTime(advanced.data.to)} now.</p>` : null}
     ${ticks.length ? html`<${Ticks} store=${store} ticks=${ticks} records=${records} />` : advanced ? html`<p>Nothing fell due in ${duration(advanced.data.to - advanced.data.from)}.</p>` : null}
     <ul class="told">${followed.map(r => { const t = store.tell(r); return html`<li class=${t.kind}>${t.text}</li>` })}</ul>
+    ${records.filter(r => r.type === 'link.made').map(r => html`<${OneRollLink} store=${store} rec=${r} />`)}
     ${answer.repeated ? html`<p class="quiet">This had been done before; it was not done twice.</p>` : null}
     <div class="actions end">${onAgain ? html`<button type="button" onClick=${onAgain}>Again</button>` : null}<button type="button" class="main" ref=${done} onClick=${onClose}>Done</button></div>
   </div>`
@@ -175,6 +176,21 @@ export function Sealed({ store, rec }) {
   const content = store.secrets.get(rec.n)
   return html`<p class="notice">For ${store.circle(rec.data.visibility, rec.by)} only. The roll is sealed in record ${rec.n}: it cannot be changed, and everybody can check it once it is opened.</p>
     ${content ? html`<${BigRoll} store=${store} rec=${{ data: content }} />` : null}`
+}
+
+/** A link that rolls once: its address, for who made it and for a game master, and what became of it. */
+export function OneRollLink({ store, rec }) {
+  const { value: link } = useLoaded(async () => {
+    for (let from = 0; from !== null;) {
+      const page = await store.api.get(`/links?limit=1000&from=${from}`)
+      const found = page.items.find(l => l.id === rec.data.link)
+      if (found) return found
+      from = page.next
+    }
+  }, [store.id, rec.data.link])
+  if (!link) return null
+  return html`${link.rolled ? html`<p><a href=${`#/c/${store.id}/roll/${link.roll}`}>What it rolled</a></p>` : html`<p class="notice">It waits. Whoever opens its address and presses the button there makes the roll, once, in the name of ${link.by}.</p>`}
+    ${link.address ? html`<${Copy} text=${location.origin + link.address} label="Address of the link" />` : null}`
 }
 
 function BigRoll({ store, rec }) {

@@ -1,7 +1,7 @@
 // Rolls: the list, and one of them explained and checked without trusting anybody.
 import { html, useEffect, useRef, useState } from './html.js'
 import { everyPage, Problem } from './api.js'
-import { CommandDialog, Deeds, Dice, Sealed } from './command.js'
+import { CommandDialog, Deeds, Dice, OneRollLink, Sealed } from './command.js'
 import { checkRoll } from './dicecheck.js'
 import { keptCheckpoint } from './proof.js'
 import { native } from './subtle.js'
@@ -118,13 +118,19 @@ function Marks({ roll }) {
 /** One question to the dice: what lay on the table, and every number that was added. */
 function Throw({ store, t }) {
   const modifiers = t.modifiers ?? [], dice = t.dice.map(d => [d.sides, d.face])
-  const title = id => store.system.rules.find(r => r.id === id)?.title
   return html`<section class="card"><h2>${t.character ? (t.name ?? store.name(t.character)) + ': ' : ''}${t.purpose || t.expression}</h2>
     <p><${Dice} draws=${dice} /></p>
     <p class="big-words">${t.draws ? reckoning(t, dice) : t.sentence ?? reckoning(t, dice)}</p>
-    ${modifiers.length ? html`<div class="scroll" tabindex="0" role="region" aria-label=${`Modifiers: ${t.purpose || t.expression}`}><table><thead><tr><th scope="col">Modifier</th><th scope="col" class="number">Value</th><th scope="col">Why</th></tr></thead><tbody>${modifiers.map(m => html`<tr><td>${m.label}</td><td class="number">${signed(m.value)}</td>
-      <td>${m.rule}${m.title ?? title(m.rule) ? ', ' + (m.title ?? title(m.rule)) : ''}${(m.from ?? []).map(f => html`<br /><a href=${`#/c/${store.id}/record/${f.n}`}>${f.text}</a>`)}</td></tr>`)}</tbody></table></div>` : html`<p class="quiet">Nothing was added to the dice.</p>`}
+    ${modifiers.length ? html`<${Numbers} store=${store} what="Modifier" of=${t.purpose || t.expression} list=${modifiers} />` : html`<p class="quiet">Nothing was added to the dice.</p>`}
+    ${t.damage?.length ? html`<${Numbers} store=${store} what="Damage" of=${t.purpose || t.expression} list=${t.damage} />` : null}
   </section>`
+}
+
+/** Numbers that went into a roll or its damage, each with its rule and the records it comes from. */
+function Numbers({ store, what, of, list }) {
+  const title = id => store.system.rules.find(r => r.id === id)?.title
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${`${what}: ${of}`}><table><thead><tr><th scope="col">${what}</th><th scope="col" class="number">Value</th><th scope="col">Why</th></tr></thead><tbody>${list.map(m => html`<tr><td>${m.label}</td><td class="number">${signed(m.value)}</td>
+    <td>${m.rule}${m.title ?? title(m.rule) ? ', ' + (m.title ?? title(m.rule)) : ''}${(m.from ?? []).map(f => html`<br /><a href=${`#/c/${store.id}/record/${f.n}`}>${f.text}</a>`)}</td></tr>`)}</tbody></table></div>`
 }
 
 /** The check, step by step, on this device. */
@@ -208,6 +214,7 @@ export function RecordPage({ store, argument }) {
     <p class="lead">${store.tell(rec).text}</p>
     <dl class="facts"><dt>By</dt><dd>${rec.by}</dd><dt>Game time</dt><dd>${gameTime(rec.clock)}</dd><dt>At</dt><dd>${wallDate(rec.at)}</dd><dt>Kind</dt><dd>${label(rec.type)}</dd></dl>
     ${rec.type === 'roll.sealed' ? html`<${Sealed} store=${store} rec=${rec} />` : null}
+    ${rec.type === 'link.made' ? html`<${OneRollLink} store=${store} rec=${rec} />` : null}
     <p class="actions">${n > 0 ? html`<a class="button" href=${`#/c/${store.id}/record/${n - 1}`}>Before it</a>` : null}${n + 1 < store.next ? html`<a class="button" href=${`#/c/${store.id}/record/${n + 1}`}>After it</a>` : null}</p>
     <${Deeds} store=${store} rec=${rec} onDo=${setDoing} />
     <${Check} key=${n} store=${store} n=${n} />

@@ -1,7 +1,7 @@
 // The table: the party, the clock, what can be done, and what happens as it happens.
 import { html, useMemo, useState } from './html.js'
 import { canSit } from './seat.js'
-import { CommandDialog, Deeds, Outcome, Sealed } from './command.js'
+import { CommandDialog, Deeds, OneRollLink, Outcome, Sealed } from './command.js'
 import { Act, Conditions, Dialog, Health, Windowed } from './ui.js'
 import { count, duration, gameTime, rankStep, until, wallDate, wallTime } from './words.js'
 
@@ -180,6 +180,7 @@ export function RecordDialog({ store, rec, onClose }) {
     ${roll ? null : html`<p><a href=${`#/c/${store.id}/record/${rec.n}`}>Check this record on this device</a></p>`}
     ${rec.data?.character && store.characters.has(rec.data.character) ? html`<p><a href=${`#/c/${store.id}/character/${rec.data.character}`}>To ${store.name(rec.data.character)}</a></p>` : null}
     ${rec.type === 'roll.sealed' ? html`<${Sealed} store=${store} rec=${rec} />` : null}
+    ${rec.type === 'link.made' ? html`<${OneRollLink} store=${store} rec=${rec} />` : null}
     <${Deeds} store=${store} rec=${rec} onDo=${setDoing} />
     <details><summary>The record as it is stored</summary><pre tabindex="0">${JSON.stringify(rec, null, 1)}</pre></details>
   <//>`

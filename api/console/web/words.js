@@ -156,12 +156,14 @@ const TELLERS = {
   'tempo.set': d => ({ kind: 'time', text: `Game time follows the clock on the wall: ${duration(d.game)} in ${duration(d.wall)}` }),
   'tempo.paused': d => ({ kind: 'time', text: `Game time stands still${d.reason ? ': ' + d.reason : ''}` }),
   'tempo.resumed': () => ({ kind: 'time', text: 'Game time goes on' }),
-  'tempo.warned': (d, who) => ({ kind: 'harm', text: `${who} could die of the check of the ${d.kind} that is due at ${d.when}` }),
+  'tempo.warned': (d, who) => ({ kind: 'harm', text: `${who} could die of the check of the ${d.kind} that is due at ${wallDate(d.when)}` }),
   'tempo.held': (d, who) => ({ kind: 'harm', text: `Game time is held: ${who} could die of the check of the ${d.kind} that is due` }),
+  'link.made': (d, who, s, rec) => ({ kind: 'roll', text: `${rec.by} makes a link that rolls ${d.expression} once${d.purpose ? ': ' + d.purpose : ''}` }),
+  'link.rolled': d => ({ kind: 'roll', muted: true, text: `Record ${d.roll} was rolled by a link` }),
   'note.added': (d, who, s, rec) => ({ kind: 'table', text: `${rec.by} notes: ${d.text}` }),
   'dispute.opened': (d, who, s, rec) => ({ kind: 'table', text: `${rec.by} disputes record ${d.roll}: ${d.question}` }),
   'dispute.ruled': d => ({ kind: 'table', text: `The dispute is ruled ${d.ruling}: ${d.reason}` }),
-  'ruling.made': d => ({ kind: 'table', text: `The game master rules over record ${d.roll}: ${d.reason}` }),
+  'ruling.made': d => ({ kind: 'table', text: `The game master rules over record ${d.roll}: ${d.outcome}. ${d.reason}` }),
   'ruling.sealed': (d, who, s, rec, name, eyes) => {
     const seen = eyes?.secrets.get(rec.n)
     return { kind: 'table', text: `${rec.by} rules, and it is shown later${seen ? `: over record ${seen.roll}, ${seen.outcome ? seen.outcome + '. ' : ''}${seen.reason}` : ''}` }
