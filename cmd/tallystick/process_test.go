@@ -228,36 +228,49 @@ func TestKill(t *testing.T) {
 	t.Logf("%d commands answered over %d kills, %d records", len(answered), rounds, r.Records())
 }
 
-// checkAnswered reads the whole ledger and finds every answered record in it.
+// checkAnswered finds every answered record in the ledger.
 func checkAnswered(t *testing.T, p *process, campaign string, round int, answered []asked) {
 	t.Helper()
+	if err := findAnswered(p, campaign, answered); err != nil {
+		t.Fatalf("round %d: %v", round, err)
+	}
+}
+
+// findAnswered reads the whole ledger and says what of the answers is not in it
+// once, as it was answered, and whole.
+func findAnswered(p *process, campaign string, answered []asked) error {
 	ledger, err := p.text(context.Background(), "/v1/campaigns/"+campaign+"/ledger")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	lines := strings.Split(strings.TrimSuffix(string(ledger), "\n"), "\n")
+	return compareAnswered(string(ledger), answered)
+}
+
+func compareAnswered(ledger string, answered []asked) error {
+	lines := strings.Split(strings.TrimSuffix(ledger, "\n"), "\n")
 	perCommand := map[string]int{}
 	for n, line := range lines {
 		rec, err := events.Parse([]byte(line))
 		if err != nil || rec.N != int64(n) {
-			t.Fatalf("round %d: line %d is record %d: %v", round, n, rec.N, err)
+			return fmt.Errorf("line %d is record %d: %w", n, rec.N, err)
 		}
 		perCommand[rec.Cmd.ID]++
 	}
 	for _, a := range answered {
 		if perCommand[a.key] != len(a.records) {
-			t.Fatalf("round %d: command %s has %d records, answered were %d", round, a.key, perCommand[a.key], len(a.records))
+			return fmt.Errorf("command %s has %d records, answered were %d", a.key, perCommand[a.key], len(a.records))
 		}
 		for _, want := range a.records {
 			rec, err := events.Parse(want)
 			if err != nil {
-				t.Fatal(err)
+				return err
 			}
 			if rec.N >= int64(len(lines)) || lines[rec.N] != string(want) {
-				t.Fatalf("round %d: record %d was answered and is not there", round, rec.N)
+				return fmt.Errorf("record %d was answered and is not there", rec.N)
 			}
 		}
 	}
+	return nil
 }
 
 // A second process on the same folder is refused, and says why; the first goes

@@ -138,7 +138,12 @@ func checkStored(t *testing.T, dir string, acked []stored) {
 		t.Fatal(err)
 	}
 	for _, campaign := range campaigns {
+		ids := map[string]bool{}
 		err := j.Read(ctx, campaign, 0, func(c Commit) error {
+			if ids[c.ID] {
+				t.Errorf("sequence %d: commit %s stands twice", c.Seq, c.ID)
+			}
+			ids[c.ID] = true
 			if string(c.Payload) != strings.Repeat(campaign+"\n", 8) {
 				t.Errorf("sequence %d: other bytes", c.Seq)
 			}
