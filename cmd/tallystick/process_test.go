@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -162,6 +163,7 @@ func TestKill(t *testing.T) {
 		}
 		records += x.close()
 		commands += len(x.calls)
+		t.Logf("%d kills: %d commands", len(x.starts), commands)
 	}
 	if commands < 10**kills {
 		t.Fatalf("only %d commands were answered: the test shows nothing", commands)
@@ -239,10 +241,13 @@ func (x *killing) round() {
 				mu.Lock()
 				if err == nil {
 					x.calls = append(x.calls, c)
-				} else if !strings.Contains(err.Error(), "422") {
+				} else if !refusedByRules(err) {
 					open = append(open, c)
 				}
 				mu.Unlock()
+				if err != nil && !errors.As(err, new(*problem)) {
+					return // the server is gone
+				}
 			}
 		})
 	}
@@ -262,7 +267,7 @@ func (x *killing) round() {
 	}
 	for _, c := range open {
 		records, err := x.p.send(x.campaign, c.asked)
-		if err != nil && strings.Contains(err.Error(), "422") {
+		if refusedByRules(err) {
 			continue
 		}
 		if err != nil {
@@ -273,6 +278,12 @@ func (x *killing) round() {
 		x.calls = append(x.calls, c)
 		x.again++
 	}
+}
+
+// refusedByRules reports whether a command got a refusal for an answer.
+func refusedByRules(err error) bool {
+	var no *problem
+	return errors.As(err, &no) && no.Status == http.StatusUnprocessableEntity
 }
 
 // same asks an answered command again, under its key.
@@ -372,9 +383,19 @@ func checkAnswered(t *testing.T, p *process, campaign string, round int, answere
 func findAnswered(p *process, campaign string, answered []asked) error {
 	ledger, err := p.text(context.Background(), "/v1/campaigns/"+campaign+"/ledger")
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; %s", err, p.said("broke off"))
 	}
 	return compareAnswered(string(ledger), answered)
+}
+
+// said is the last line of its log with these words.
+func (p *process) said(words string) (last string) {
+	for line := range strings.Lines(p.stderr.String()) {
+		if strings.Contains(line, words) {
+			last = strings.TrimSpace(line)
+		}
+	}
+	return last
 }
 
 func compareAnswered(ledger string, answered []asked) error {
