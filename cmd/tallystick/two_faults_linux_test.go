@@ -131,7 +131,9 @@ func (c *clusterPlay) verdict() {
 	c.rest()
 	c.t.Logf("%d commands were answered", len(c.answered))
 	if c.locked.Load() {
-		c.t.Log("the game master's token is lost; the admin gives another")
+		time.Sleep(20 * time.Second) // it may come back
+		_, err := c.nodes[0].text(c.t.Context(), "/v1/campaigns/"+c.campaign)
+		c.t.Logf("the game master's token was refused, and after a while: %v; the admin gives another", err)
 		c.nodes[0].token = c.admin
 		var made api.NewToken
 		if err := c.nodes[0].call(c.t.Context(), http.MethodPost, "/v1/campaigns/"+c.campaign+"/participants/gm/token", nil, nil, &made); err != nil {
