@@ -74,7 +74,7 @@ var kinds = []kind{
 	{"not-yet", 503, "The view has not read that far yet", "Come back after the seconds in Retry-After."},
 	{"unavailable", 503, "The server cannot answer now", "Come back after the seconds in Retry-After, with the same Idempotency-Key."},
 	{"too-many-campaigns", 507, "The server holds no more campaigns", "Nothing was stored. Tell whoever runs the server."},
-	{"full", 507, "The server's disk is full", "Nothing was stored; reading goes on. Tell whoever runs the server."},
+	{"full", 507, "The server's disk is full, or fails", "Nothing was stored; reading goes on. Tell whoever runs the server."},
 }
 
 // ProblemPath is what the types of problems begin with.

@@ -98,7 +98,9 @@ func (s *Server) ready(ctx context.Context, _ *struct{}) (*readyOutput, error) {
 	}{
 		{s.stopping.Err() != nil, "the server shuts down"},
 		{!store.Reachable, "the journal does not answer"},
-		{store.Reachable && !store.Sound(), "the journal is not whole"},
+		{!store.Whole(), "the journal is not whole"},
+		{store.Reachable && !store.Writable(), "the journal cannot be written"},
+		{store.FollowError != "", "the journal cannot be followed"},
 		{store.Sync != journal.SyncAlways && store.Sync != journal.SyncUnknown, "the journal does not sync every write: a power cut loses answered commands"},
 		{!views.Following, "the views do not follow the journal"},
 		{len(r.Red) > 0, "a campaign is red"},

@@ -274,6 +274,13 @@ func TestCluster(t *testing.T) {
 // each finds as many records before its own as the ledger then has.
 func linearizable(t *testing.T, size int64, calls []call) {
 	t.Helper()
+	if result := history(t, size, calls); result != porcupine.Ok {
+		t.Errorf("the history is %s", result)
+	}
+}
+
+func history(t *testing.T, size int64, calls []call) porcupine.CheckResult {
+	t.Helper()
 	type span struct{ first, records int64 }
 	model := porcupine.Model{
 		Init: func() any { return size },
@@ -282,14 +289,12 @@ func linearizable(t *testing.T, size int64, calls []call) {
 			return state.(int64) == s.first, state.(int64) + s.records
 		},
 	}
-	var history []porcupine.Operation
+	var all []porcupine.Operation
 	for i, c := range calls {
 		first := parse(t, c.records[0]).N
-		history = append(history, porcupine.Operation{ClientId: i, Call: c.begun, Return: c.ended, Output: span{first, int64(len(c.records))}})
+		all = append(all, porcupine.Operation{ClientId: i, Call: c.begun, Return: c.ended, Output: span{first, int64(len(c.records))}})
 	}
-	if result := porcupine.CheckOperationsTimeout(model, history, 20*time.Second); result != porcupine.Ok {
-		t.Errorf("the history is %s", result)
-	}
+	return porcupine.CheckOperationsTimeout(model, all, 20*time.Second)
 }
 
 func parse(t *testing.T, line jsontext.Value) events.Record {

@@ -19,6 +19,7 @@ var mayImport = map[string][]string{
 	"events/merkle":                {},
 	"events/journal":               {},
 	"events/archive":               {"events", "events/journal", "events/merkle"},
+	"events/journal/blocktest":     {},
 	"events/journal/journaltest":   {"events/journal"},
 	"rules":                        {"events", "events/merkle", "rules/dice"},
 	"rules/dice":                   {},

@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -10,14 +12,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/anishathalye/porcupine"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/uuid"
 
 	"tallystick/events"
 	"tallystick/replay"
@@ -134,89 +137,180 @@ func (p *process) send(campaign string, a asked) ([]jsontext.Value, error) {
 	return got.Records, err
 }
 
-// Twenty times kill -9 in the middle of a stream of commands: every answered
-// command is there as it was answered, none is there by half, a retry has the
-// dice of its first try, and the whole ledger replays.
+// kills is how often TestKill kills the server; docs/reliability.md has what the long
+// form gave.
+var kills = flag.Int("kills", 20, "how often TestKill kills the server")
+
+// killsATable is how many kills one campaign sees: the whole of it is read after each.
+const killsATable = 50
+
+// Kill -9 again and again in the middle of a stream of commands: every answered
+// command is there as it was answered, none is there by half or twice, a retry has the
+// dice of its first try whether that was answered or not, the history is linearizable
+// over the kills, and the whole ledger replays. The whole set is -kills 1000.
 func TestKill(t *testing.T) {
-	rounds := 20
 	if testing.Short() {
-		rounds = 3
+		*kills = min(*kills, 3)
 	}
-	dir := filepath.Join(t.TempDir(), "data")
-	p := serve(t, dir)
-	campaign := p.newCampaign("rpgamix")
+	x := &killing{t: t, dir: filepath.Join(t.TempDir(), "data"), start: time.Now()}
+	x.p = serve(t, x.dir)
+	x.admin = x.p.token
+	commands, records := 0, int64(0)
+	for left := *kills; left > 0; left -= killsATable {
+		x.open()
+		for range min(left, killsATable) {
+			x.round()
+		}
+		records += x.close()
+		commands += len(x.calls)
+		t.Logf("%d kills: %d commands", len(x.starts), commands)
+	}
+	if commands < 10**kills {
+		t.Fatalf("only %d commands were answered: the test shows nothing", commands)
+	}
+	slices.Sort(x.starts)
+	t.Logf("%d kills: %d commands answered, %d of them only when asked again; %d records; ready again after %v, %v at most",
+		*kills, commands, x.again, records, x.starts[len(x.starts)/2].Round(time.Millisecond), x.starts[len(x.starts)-1].Round(time.Millisecond))
+}
+
+// killing is a server that is killed again and again, and the table at it.
+type killing struct {
+	t      *testing.T
+	p      *process
+	dir    string
+	admin  string
+	start  time.Time
+	starts []time.Duration // from kill to ready
+	again  int             // commands that were answered only after a kill
+
+	campaign, hero string
+	size           int64  // records before the first of calls
+	calls          []call // of this table, all answered
+}
+
+// open begins a table.
+func (x *killing) open() {
+	x.t.Helper()
+	x.p.token = x.admin
+	x.campaign, x.calls = x.p.newCampaign("rpgamix"), nil
+	x.must("session.open", map[string]any{"title": "one", "kind": "table"})
+	x.hero = x.must("character.create", rpgamixPerson("Hero", map[string]any{"con": 5}, nil)).Command
+	x.size = parse(x.t, x.must("note.add", map[string]any{"text": "it begins"}).Records[0]).N + 1
+}
+
+func (x *killing) must(typ string, data any) answer {
+	x.t.Helper()
+	a, err := x.p.command(context.Background(), x.campaign, typ, data)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return a
+}
+
+// next is the i-th command of a writer.
+func (x *killing) next(i int) asked {
+	a := asked{key: newKey(), typ: "roll", data: map[string]any{"expression": "3d6"}}
+	if i%3 == 0 {
+		a.typ, a.data = "wound.inflict", map[string]any{"character": x.hero, "points": 1, "cause": "a crash"}
+	}
+	if i%5 == 0 {
+		a.typ, a.data = "heal.grant", map[string]any{"character": x.hero, "points": 10, "cause": "luck"}
+	}
+	return a
+}
+
+// round kills the server once under load, starts it anew and compares.
+func (x *killing) round() {
+	t, p := x.t, x.p
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	var open []call
+	before := len(x.calls)
+	stop := make(chan struct{})
+	for w := range 4 {
+		group.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				c := call{asked: x.next(w + i), begun: time.Since(x.start).Nanoseconds()}
+				records, err := p.send(x.campaign, c.asked)
+				c.records, c.ended = records, time.Since(x.start).Nanoseconds()
+				mu.Lock()
+				if err == nil {
+					x.calls = append(x.calls, c)
+				} else if !refusedByRules(err) {
+					open = append(open, c)
+				}
+				mu.Unlock()
+				if err != nil && !errors.As(err, new(*problem)) {
+					return // the server is gone
+				}
+			}
+		})
+	}
+	time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond) // any moment
+	p.kill()
+	close(stop)
+	group.Wait()
 	token := p.token
-	must := func(typ string, data any) string {
-		t.Helper()
-		a, err := p.command(context.Background(), campaign, typ, data)
+	began := time.Now()
+	x.p = serve(t, x.dir)
+	x.starts = append(x.starts, time.Since(began))
+	x.p.token = token
+	x.compare()
+	// What was answered last is asked again, and so is, twice, what got no answer.
+	for _, c := range x.calls[max(before, len(x.calls)-4):] {
+		x.same(c.asked)
+	}
+	for _, c := range open {
+		records, err := x.p.send(x.campaign, c.asked)
+		if refusedByRules(err) {
+			continue
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		return a.Command
+		c.records, c.ended = records, time.Since(x.start).Nanoseconds()
+		x.same(c.asked)
+		x.calls = append(x.calls, c)
+		x.again++
 	}
-	must("session.open", map[string]any{"title": "one", "kind": "table"})
-	hero := must("character.create", rpgamixPerson("Hero", map[string]any{"con": 5}, nil))
+}
 
-	var answered, open []asked
-	for round := range rounds {
-		var mu sync.Mutex
-		var wg sync.WaitGroup
-		stop := make(chan struct{})
-		for w := range 4 {
-			wg.Go(func() {
-				for i := 0; ; i++ {
-					select {
-					case <-stop:
-						return
-					default:
-					}
-					a := asked{key: uuid.Must(uuid.NewV7()).String(), typ: "roll", data: map[string]any{"expression": "3d6"}}
-					if (w+i)%3 == 0 {
-						a.typ, a.data = "wound.inflict", map[string]any{"character": hero, "points": 1, "cause": "a crash"}
-					}
-					if (w+i)%5 == 0 {
-						a.typ, a.data = "heal.grant", map[string]any{"character": hero, "points": 10, "cause": "luck"}
-					}
-					records, err := p.send(campaign, a)
-					mu.Lock()
-					if a.records = records; err == nil {
-						answered = append(answered, a)
-					} else if !strings.Contains(err.Error(), "422") {
-						open = append(open, a)
-					}
-					mu.Unlock()
-				}
-			})
-		}
-		time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond)
-		p.kill()
-		close(stop)
-		wg.Wait()
-		p = serve(t, dir)
-		p.token = token
-		checkAnswered(t, p, campaign, round, answered)
-		// What got no answer is asked again under the same key, twice.
-		for _, a := range open {
-			first, err := p.send(campaign, a)
-			if err != nil {
-				if strings.Contains(err.Error(), "422") {
-					continue
-				}
-				t.Fatal(err)
-			}
-			again, err := p.send(campaign, a)
-			if err != nil || fmt.Sprint(first) != fmt.Sprint(again) {
-				t.Fatalf("two answers to one key: %v", err)
-			}
-			a.records = first
-			answered = append(answered, a)
-		}
-		open = nil
+// refusedByRules reports whether a command got a refusal for an answer.
+func refusedByRules(err error) bool {
+	var no *problem
+	return errors.As(err, &no) && no.Status == http.StatusUnprocessableEntity
+}
+
+// same asks an answered command again, under its key.
+func (x *killing) same(a asked) {
+	x.t.Helper()
+	again, err := x.p.send(x.campaign, a)
+	if err != nil || fmt.Sprint(a.records) != fmt.Sprint(again) {
+		x.t.Fatalf("two answers to one key: %v: %s, then %s", err, a.records, again)
 	}
-	if len(answered) < 10*rounds {
-		t.Fatalf("only %d commands were answered: the test shows nothing", len(answered))
+}
+
+func (x *killing) compare() {
+	x.t.Helper()
+	var all []asked
+	for _, c := range x.calls {
+		all = append(all, c.asked)
 	}
-	in, err := p.stream(context.Background(), "/v1/campaigns/"+campaign+"/ledger")
+	checkAnswered(x.t, x.p, x.campaign, len(x.starts), all)
+}
+
+// close holds the history of a table against a ledger that takes one command after
+// the other, and replays it. It returns how many records there are.
+func (x *killing) close() int64 {
+	t := x.t
+	x.compare()
+	linearizable(t, x.size, x.calls)
+	in, err := x.p.stream(context.Background(), "/v1/campaigns/"+x.campaign+"/ledger")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,39 +319,110 @@ func TestKill(t *testing.T) {
 	if err := r.Ledger(in); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d commands answered over %d kills, %d records", len(answered), rounds, r.Records())
+	return int64(r.Records())
 }
 
-// checkAnswered reads the whole ledger and finds every answered record in it.
-func checkAnswered(t *testing.T, p *process, campaign string, round int, answered []asked) {
-	t.Helper()
-	ledger, err := p.text(context.Background(), "/v1/campaigns/"+campaign+"/ledger")
+// What TestKill compares sees an answer that was never stored, other dice, and a
+// command that is there by half or twice; its history an answer out of its order.
+func TestKillSeesSabotage(t *testing.T) {
+	x := &killing{t: t, dir: filepath.Join(t.TempDir(), "data"), start: time.Now()}
+	x.p = serve(t, x.dir)
+	x.admin = x.p.token
+	x.open()
+	for i := range 13 {
+		c := call{asked: x.next(i + 1), begun: time.Since(x.start).Nanoseconds()}
+		var err error
+		if c.records, err = x.p.send(x.campaign, c.asked); err != nil {
+			t.Fatal(err)
+		}
+		c.ended = time.Since(x.start).Nanoseconds()
+		x.calls = append(x.calls, c)
+	}
+	x.compare()
+	if got := history(t, x.size, x.calls); got != porcupine.Ok {
+		t.Fatalf("the history is %s", got)
+	}
+	text, err := x.p.text(t.Context(), "/v1/campaigns/"+x.campaign+"/ledger")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSuffix(string(ledger), "\n"), "\n")
+	last := x.calls[len(x.calls)-1].asked
+	record := string(last.records[0])
+	for name, ledger := range map[string]string{
+		"a command that is not stored": strings.Replace(string(text), record+"\n", "", 1),
+		"other dice":                   strings.Replace(string(text), record, total.ReplaceAllString(record, `"total":99`), 1),
+		"a command twice":              string(text) + strings.Replace(record, fmt.Sprintf(`"n":%d`, parse(t, last.records[0]).N), fmt.Sprintf(`"n":%d`, strings.Count(string(text), "\n")), 1) + "\n",
+	} {
+		if ledger == string(text) {
+			t.Fatalf("%s: nothing was changed in %s", name, record)
+		}
+		if err := compareAnswered(ledger, []asked{last}); err == nil {
+			t.Errorf("%s is not noticed", name)
+		}
+	}
+	early := slices.Clone(x.calls)
+	early[3].begun, early[3].ended = early[5].ended+1, early[5].ended+2
+	if got := history(t, x.size, early); got != porcupine.Illegal {
+		t.Errorf("a stale answer: the history is %s", got)
+	}
+	if got := history(t, x.size, append(x.calls[:3:3], x.calls[4:]...)); got != porcupine.Illegal {
+		t.Errorf("records of nobody's: the history is %s", got)
+	}
+}
+
+// checkAnswered finds every answered record in the ledger.
+func checkAnswered(t *testing.T, p *process, campaign string, round int, answered []asked) {
+	t.Helper()
+	if err := findAnswered(p, campaign, answered); err != nil {
+		t.Fatalf("round %d: %v", round, err)
+	}
+}
+
+// findAnswered reads the whole ledger and says what of the answers is not in it
+// once, as it was answered, and whole.
+func findAnswered(p *process, campaign string, answered []asked) error {
+	ledger, err := p.text(context.Background(), "/v1/campaigns/"+campaign+"/ledger")
+	if err != nil {
+		return fmt.Errorf("%w; %s", err, p.said("broke off"))
+	}
+	return compareAnswered(string(ledger), answered)
+}
+
+// said is the last line of its log with these words.
+func (p *process) said(words string) (last string) {
+	for line := range strings.Lines(p.stderr.String()) {
+		if strings.Contains(line, words) {
+			last = strings.TrimSpace(line)
+		}
+	}
+	return last
+}
+
+func compareAnswered(ledger string, answered []asked) error {
+	lines := strings.Split(strings.TrimSuffix(ledger, "\n"), "\n")
 	perCommand := map[string]int{}
 	for n, line := range lines {
 		rec, err := events.Parse([]byte(line))
 		if err != nil || rec.N != int64(n) {
-			t.Fatalf("round %d: line %d is record %d: %v", round, n, rec.N, err)
+			return fmt.Errorf("line %d is record %d: %w", n, rec.N, err)
 		}
 		perCommand[rec.Cmd.ID]++
 	}
 	for _, a := range answered {
 		if perCommand[a.key] != len(a.records) {
-			t.Fatalf("round %d: command %s has %d records, answered were %d", round, a.key, perCommand[a.key], len(a.records))
+			return fmt.Errorf("command %s has %d records, answered were %d", a.key, perCommand[a.key], len(a.records))
 		}
 		for _, want := range a.records {
 			rec, err := events.Parse(want)
 			if err != nil {
-				t.Fatal(err)
+				return err
 			}
 			if rec.N >= int64(len(lines)) || lines[rec.N] != string(want) {
-				t.Fatalf("round %d: record %d was answered and is not there", round, rec.N)
+				return fmt.Errorf("record %d was answered and is not there", rec.N)
 			}
 		}
 	}
+	return nil
 }
 
 // A second process on the same folder is refused, and says why; the first goes

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -194,6 +195,16 @@ func (h Health) Sound() bool {
 		}
 	}
 	return h.Reachable && h.FollowError == ""
+}
+
+// Whole reports whether no partition is known to have lost anything.
+func (h Health) Whole() bool {
+	return !slices.ContainsFunc(h.Partitions, func(p PartitionHealth) bool { return p.Gap })
+}
+
+// Writable reports whether no partition refuses to write for another reason.
+func (h Health) Writable() bool {
+	return !slices.ContainsFunc(h.Partitions, func(p PartitionHealth) bool { return p.Problem != "" && !p.Gap })
 }
 
 // gap reports whether a stream that never deletes has lost messages.

@@ -3,6 +3,7 @@ package journal
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -21,7 +22,11 @@ const (
 	childDir     = "TALLYSTICK_JOURNAL_CHILD_DIR"
 	childWriters = "TALLYSTICK_JOURNAL_CHILD_WRITERS"
 	childUnsafe  = "TALLYSTICK_JOURNAL_CHILD_UNSAFE"
+	childEarly   = "TALLYSTICK_JOURNAL_CHILD_EARLY" // it acknowledges before it appends
 )
+
+// The long form of TestKill; docs/reliability.md has what it gave.
+var kills = flag.Int("kills", 5, "how often TestKill kills a process that appends")
 
 // TestMain lets the test binary be its own victim, and looks for goroutines that
 // outlive every journal.
@@ -42,6 +47,7 @@ func appendForEver(dir string) {
 	}
 	var writers int
 	fmt.Sscan(os.Getenv(childWriters), &writers)
+	early := os.Getenv(childEarly) != ""
 	var out sync.Mutex
 	var all sync.WaitGroup
 	for range writers {
@@ -49,15 +55,22 @@ func appendForEver(dir string) {
 			campaign, last := uuid.NewString(), uint64(0)
 			for {
 				e := Entry{Campaign: campaign, ID: uuid.NewString(), Expected: last, Payload: []byte(strings.Repeat(campaign+"\n", 8))}
+				if early {
+					out.Lock()
+					fmt.Println("stored", campaign, e.ID, last+1)
+					out.Unlock()
+				}
 				seq, err := j.Append(context.Background(), e)
 				if err != nil {
 					fmt.Println("error", err)
 					os.Exit(1)
 				}
 				last = seq
-				out.Lock()
-				fmt.Println("stored", campaign, e.ID, seq)
-				out.Unlock()
+				if !early {
+					out.Lock()
+					fmt.Println("stored", campaign, e.ID, seq)
+					out.Unlock()
+				}
 			}
 		})
 	}
@@ -71,10 +84,10 @@ type stored struct {
 
 // runAndKill starts a child on the folder and kills it after a random while with
 // commits under way. It returns what the child was told is stored.
-func runAndKill(t *testing.T, dir string, writers int, random *rand.Rand) []stored {
+func runAndKill(t *testing.T, dir string, writers int, random *rand.Rand, how ...string) []stored {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childDir+"="+dir, fmt.Sprintf("%s=%d", childWriters, writers))
+	cmd.Env = append(append(os.Environ(), childDir+"="+dir, fmt.Sprintf("%s=%d", childWriters, writers)), how...)
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -101,24 +114,48 @@ func runAndKill(t *testing.T, dir string, writers int, random *rand.Rand) []stor
 	return acked
 }
 
+// killsAStore is how many kills one store sees: the whole of it is read after each.
+const killsAStore = 50
+
 // A process killed at any moment has lost nothing that it acknowledged, and what
-// it was about to store is there whole or not at all.
+// it was about to store is there whole or not at all, and once. The whole set is
+// -kills 1000.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	dir := t.TempDir()
+	var dir string
 	var acked []stored
-	for _, writers := range []int{1, 40, 3, 40, 1} {
-		fresh := runAndKill(t, dir, writers, random)
+	total := 0
+	for i := range *kills {
+		if i%killsAStore == 0 {
+			dir, acked = t.TempDir(), nil
+		}
+		fresh := runAndKill(t, dir, []int{1, 40, 3, 40, 1}[i%5], random)
 		if len(fresh) == 0 {
-			t.Fatalf("a child with %d writers stored nothing", writers)
+			t.Fatalf("kill %d: the child has stored nothing", i)
 		}
 		acked = append(acked, fresh...)
+		total += len(fresh)
 		checkStored(t, dir, acked)
 	}
-	t.Logf("%d acknowledged, none lost", len(acked))
+	t.Logf("%d kills, %d acknowledged, none lost", *kills, total)
+}
+
+// A process that acknowledges before it stores loses when it is killed: that the check
+// above sees it is shown here.
+func TestKillSeesSabotage(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
+	for range 20 {
+		dir := t.TempDir()
+		acked := runAndKill(t, dir, 1, random, childEarly+"=1")
+		if lost(t, dir, acked) > 0 {
+			return
+		}
+	}
+	t.Error("twenty processes that acknowledged too early have lost nothing: the check shows nothing")
 }
 
 func checkStored(t *testing.T, dir string, acked []stored) {
@@ -138,7 +175,12 @@ func checkStored(t *testing.T, dir string, acked []stored) {
 		t.Fatal(err)
 	}
 	for _, campaign := range campaigns {
+		ids := map[string]bool{}
 		err := j.Read(ctx, campaign, 0, func(c Commit) error {
+			if ids[c.ID] {
+				t.Errorf("sequence %d: commit %s stands twice", c.Seq, c.ID)
+			}
+			ids[c.ID] = true
 			if string(c.Payload) != strings.Repeat(campaign+"\n", 8) {
 				t.Errorf("sequence %d: other bytes", c.Seq)
 			}
@@ -154,4 +196,34 @@ func checkStored(t *testing.T, dir string, acked []stored) {
 			t.Fatalf("acknowledged and lost: %+v", s)
 		}
 	}
+}
+
+// lost counts what was acknowledged and is not there.
+func lost(t *testing.T, dir string, acked []stored) int {
+	t.Helper()
+	j, err := Embedded(context.Background(), Options{Dir: dir, Partitions: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	there := map[stored]bool{}
+	campaigns, err := j.Campaigns(soon(t), "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, campaign := range campaigns {
+		if err := j.Read(soon(t), campaign, 0, func(c Commit) error {
+			there[stored{campaign, c.ID, c.Seq}] = true
+			return nil
+		}); err != nil {
+			t.Log(err)
+		}
+	}
+	n := 0
+	for _, s := range acked {
+		if !there[s] {
+			n++
+		}
+	}
+	return n
 }

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bufio"
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -131,36 +130,6 @@ func (d *disk) runAndCut(writers int, unsafe bool, random *rand.Rand) []stored {
 	<-ended
 	cmd.Wait()
 	return sure
-}
-
-// lost counts what was acknowledged and is not there.
-func lost(t *testing.T, dir string, acked []stored) int {
-	t.Helper()
-	j, err := Embedded(context.Background(), Options{Dir: dir, Partitions: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
-	there := map[stored]bool{}
-	campaigns, err := j.Campaigns(soon(t), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, campaign := range campaigns {
-		if err := j.Read(soon(t), campaign, 0, func(c Commit) error {
-			there[stored{campaign, c.ID, c.Seq}] = true
-			return nil
-		}); err != nil {
-			t.Log(err)
-		}
-	}
-	n := 0
-	for _, s := range acked {
-		if !there[s] {
-			n++
-		}
-	}
-	return n
 }
 
 // The power goes while commits are under way, on a real file system: nothing that

@@ -69,7 +69,7 @@ func (j *jetStream) read(ctx context.Context, campaign string, after uint64, pag
 			return fmt.Errorf("journal: read campaign %s after %d: %w", campaign, r.position, err)
 		}
 		if len(page) == 0 && owed && j.layout.replicas == 1 {
-			return fmt.Errorf("%w: campaign %s: commits after sequence %d cannot be read", ErrDamaged, campaign, r.position)
+			return j.unreadable(campaign, fmt.Sprintf("commits after sequence %d cannot be read", r.position))
 		}
 		if err := r.deliver(page); err != nil {
 			return err
@@ -345,9 +345,21 @@ func (j *jetStream) none(ctx context.Context, campaign string) error {
 		return err
 	}
 	if n := info.State.Subjects[j.layout.subject(campaign)]; n > 0 {
-		return fmt.Errorf("%w: campaign %s: %d commits, of which none can be read", ErrDamaged, campaign, n)
+		return j.unreadable(campaign, fmt.Sprintf("%d commits, of which none can be read", n))
 	}
 	return nil
+}
+
+// unreadable is the error about commits that the store counts and does not give. A
+// server that has stopped writing counts the one that it could not write, too, which
+// nobody was told is stored: ErrFull, until it is started anew.
+func (j *jetStream) unreadable(campaign, what string) error {
+	if j.writeError != nil {
+		if why := j.writeError(j.layout.stream(campaign)); why != nil {
+			return fmt.Errorf("%w: %w", ErrFull, why)
+		}
+	}
+	return fmt.Errorf("%w: campaign %s: %s", ErrDamaged, campaign, what)
 }
 
 // First implements Journal.

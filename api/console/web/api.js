@@ -7,7 +7,7 @@ const WAYS_ON = {
   forbidden: 'Ask your game master to do it.',
   'not-found': 'Go back to the table and choose again.',
   'read-only': 'Reading goes on. Whoever runs the server has to restore this campaign.',
-  full: 'Tell whoever runs the server: its disk is full.',
+  full: 'Tell whoever runs the server: its disk is full, or fails.',
   internal: 'It is a fault of the program. Try again; if it stays, tell whoever runs the server the number of the request.',
   'too-many-streams': 'Close some of your tabs.'
 }

@@ -1,0 +1,147 @@
+package journal
+
+import (
+	"context"
+	"flag"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"tallystick/events/journal/blocktest"
+)
+
+// The long form of the check below; docs/reliability.md has what it gave.
+var rebuilds = flag.Int("rebuilds", 3, "how many disks TestPowerCutRebuilt builds, on each file system")
+
+// promise is a commit that was acknowledged when so much had reached the disk.
+type promise struct {
+	stored
+	by int
+}
+
+// writeOn has writers append so often each, and returns what was promised when.
+func writeOn(t *testing.T, disk *blocktest.Disk, j Journal, writers, each int) []promise {
+	t.Helper()
+	var mu sync.Mutex
+	var promises []promise
+	var group sync.WaitGroup
+	for range writers {
+		group.Go(func() {
+			campaign, last := uuid.NewString(), uint64(0)
+			for range each {
+				e := Entry{Campaign: campaign, ID: uuid.NewString(), Expected: last, Payload: []byte(strings.Repeat(campaign+"\n", 8))}
+				seq, err := j.Append(context.Background(), e)
+				if err != nil {
+					t.Errorf("append: %v", err)
+					return
+				}
+				by := disk.Len()
+				last = seq
+				mu.Lock()
+				promises = append(promises, promise{stored{campaign, e.ID, seq}, by})
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	return promises
+}
+
+// recorded writes to a store on a new disk, some singly and some in batches.
+func recorded(t *testing.T, kind string, size int, unsafe bool) (*blocktest.History, []promise) {
+	t.Helper()
+	disk := blocktest.New(t, size)
+	disk.Format(kind)
+	dir := filepath.Join(disk.Mount(), "store")
+	history := disk.Record() // the making of the store is in it
+	j, err := Embedded(soon(t), Options{Dir: dir, Partitions: 1, Unsafe: unsafe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var promises []promise
+	for _, phase := range []struct{ writers, each int }{{1, 60}, {40, 15}, {3, 40}} { // singly, in batches, both
+		promises = append(promises, writeOn(t, disk, j, phase.writers, phase.each)...)
+	}
+	disk.Stop(history)
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+	disk.Unmount()
+	return history, promises
+}
+
+// The power goes at any moment, below the file system: of what was written since the
+// last flush the disk has all, some, or halves, in any order. Whatever disk comes of
+// it, nothing that was acknowledged is lost, no commit is there by half or twice, and
+// it is written on. A store that does not sync loses. The whole set is
+// -rebuilds 1000.
+func TestPowerCutRebuilt(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	for kind, size := range map[string]int{"ext4": 64 << 20, "xfs": 320 << 20} {
+		t.Run(kind, func(t *testing.T) {
+			if testing.Short() && kind == "xfs" {
+				t.Skip("takes seconds: xfs wants a large disk")
+			}
+			random := rand.New(rand.NewPCG(seed, 5))
+			history, promises := recorded(t, kind, size, false)
+			disk := blocktest.New(t, size)
+			cuts := history.Cuts(disk)
+			held := 0
+			for _, moment := range history.Moments(*rebuilds, random) {
+				cuts.At(moment, random)
+				acked := promised(promises, moment)
+				held += len(acked)
+				dir := filepath.Join(disk.Mount(), "store")
+				checkStored(t, dir, acked)
+				goOn(t, dir)
+				disk.Unmount()
+				if t.Failed() {
+					t.Fatalf("at moment %d", moment)
+				}
+			}
+			t.Logf("%d disks of %d flushes and %d commits: %d writes lost, %d torn; %d promises, all kept", *rebuilds, history.Flushes(), len(promises), cuts.Lost, cuts.Torn, held)
+		})
+	}
+	t.Run("without sync", func(t *testing.T) {
+		random := rand.New(rand.NewPCG(seed, 5))
+		history, promises := recorded(t, "ext4", 64<<20, true)
+		disk := blocktest.New(t, 64<<20)
+		end := history.Moments(1, random)[0]
+		history.Cuts(disk).At(end, random)
+		acked := promised(promises, end)
+		missed := lost(t, filepath.Join(disk.Mount(), "store"), acked)
+		disk.Unmount()
+		t.Logf("%d of %d promises broken", missed, len(acked))
+		if missed == 0 {
+			t.Error("nothing is lost without sync: the disks show nothing")
+		}
+	})
+}
+
+// promised are the commits that were acknowledged before a moment.
+func promised(promises []promise, moment int) (acked []stored) {
+	for _, p := range promises {
+		if p.by <= moment {
+			acked = append(acked, p.stored)
+		}
+	}
+	return acked
+}
+
+// goOn appends to a store that was found after a power cut.
+func goOn(t *testing.T, dir string) {
+	t.Helper()
+	j, err := Embedded(soon(t), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if _, err := j.Append(soon(t), Entry{Campaign: uuid.NewString(), ID: uuid.NewString(), Expected: 0, Payload: []byte("on we go")}); err != nil {
+		t.Error(err)
+	}
+}
