@@ -338,12 +338,16 @@ var tenDigits = regexp.MustCompile(`\b\d{10}\b`)
 
 // heard notes what somebody was told by a route.
 func (w *walk) heard(path, who, said string) {
-	for _, text := range sixtyFour.FindAllString(said, -1) {
-		w.seeds[text] = true
+	if w.seeds != nil {
+		for _, text := range sixtyFour.FindAllString(said, -1) {
+			w.seeds[text] = true
+		}
 	}
 	numbers := map[string]bool{}
-	for _, number := range tenDigits.FindAllString(said, -1) {
-		numbers[w.told10[number]] = true
+	if w.told10 != nil {
+		for _, number := range tenDigits.FindAllString(said, -1) {
+			numbers[w.told10[number]] = true
+		}
 	}
 	for marker, may := range w.sees {
 		if !strings.Contains(said, marker) && !numbers[marker] && !(marker == "Zqnine" && sealedValue.MatchString(said)) {
