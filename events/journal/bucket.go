@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -14,6 +16,46 @@ import (
 type kvBucket struct {
 	journal *jetStream
 	kv      jetstream.KeyValue
+	highest atomic.Uint64 // revision that was given or seen
+
+	mu      sync.Mutex // guards all below
+	shorter time.Time  // since when the store ends before highest
+	lost    string     // in words, once that is certain
+}
+
+// leaderPause is how long a new leader of several copies may take to know all that
+// was stored.
+const leaderPause = 5 * time.Second
+
+// saw notes a revision.
+func (b *kvBucket) saw(revision uint64) {
+	for known := b.highest.Load(); revision > known && !b.highest.CompareAndSwap(known, revision); known = b.highest.Load() {
+	}
+}
+
+// look says in words whether the store has lost what was put into the bucket since
+// this process opened it.
+func (b *kvBucket) look(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, b.journal.options.AckWait)
+	defer cancel()
+	highest := b.highest.Load()
+	stream, err := b.journal.js.Stream(ctx, "KV_"+b.kv.Bucket())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.lost != "" || err != nil && !errors.Is(err, jetstream.ErrStreamNotFound):
+	case err != nil:
+		b.lost = fmt.Sprintf("bucket %s: the store has it no more", b.kv.Bucket())
+	case stream.CachedInfo().State.LastSeq >= highest:
+		b.saw(stream.CachedInfo().State.LastSeq) // also what other nodes put
+		b.shorter = time.Time{}
+	case b.shorter.IsZero() && b.journal.layout.replicas > 1:
+		b.shorter = time.Now()
+	case time.Since(b.shorter) >= leaderPause:
+		b.lost = fmt.Sprintf("bucket %s: the store ends at revision %d, and %d was stored: what was put into it is lost in part or whole",
+			b.kv.Bucket(), stream.CachedInfo().State.LastSeq, highest)
+	}
+	return b.lost
 }
 
 // Bucket implements Journal.
@@ -42,7 +84,7 @@ func (j *jetStream) Bucket(ctx context.Context, name string) (Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal: bucket %s: %w", name, err)
 	}
-	j.buckets[name] = &kvBucket{j, kv}
+	j.buckets[name] = &kvBucket{journal: j, kv: kv}
 	return j.buckets[name], nil
 }
 
@@ -64,6 +106,7 @@ func (b *kvBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) 
 	if err != nil {
 		return nil, 0, b.meaning(key, err)
 	}
+	b.saw(m.seq)
 	return m.data, m.seq, nil
 }
 
@@ -72,7 +115,7 @@ func (b *kvBucket) Create(ctx context.Context, key string, value []byte) (uint64
 		return 0, err
 	}
 	revision, err := b.kv.Create(ctx, key, value)
-	return revision, b.meaning(key, err)
+	return b.stored(key, revision, err)
 }
 
 func (b *kvBucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
@@ -83,7 +126,7 @@ func (b *kvBucket) Update(ctx context.Context, key string, value []byte, revisio
 		return 0, err
 	}
 	next, err := b.kv.Update(ctx, key, value, revision)
-	return next, b.meaning(key, err)
+	return b.stored(key, next, err)
 }
 
 func (b *kvBucket) Put(ctx context.Context, key string, value []byte) (uint64, error) {
@@ -91,6 +134,14 @@ func (b *kvBucket) Put(ctx context.Context, key string, value []byte) (uint64, e
 		return 0, err
 	}
 	revision, err := b.kv.Put(ctx, key, value)
+	return b.stored(key, revision, err)
+}
+
+// stored is the answer to a write.
+func (b *kvBucket) stored(key string, revision uint64, err error) (uint64, error) {
+	if err == nil {
+		b.saw(revision)
+	}
 	return revision, b.meaning(key, err)
 }
 

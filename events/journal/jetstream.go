@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -323,16 +324,33 @@ func (j *jetStream) Publish(ctx context.Context, subject string, data []byte) er
 
 // Health implements Journal.
 func (j *jetStream) Health(ctx context.Context) Health {
-	h := Health{Sync: j.sync, FollowError: j.watch.trouble(), Cut: j.cut}
+	h := Health{Sync: j.sync, FollowError: j.watch.trouble()}
 	h.Partitions = make([]PartitionHealth, j.layout.partitions)
 	reached := make([]bool, j.layout.partitions)
+	buckets := j.openBuckets()
+	lost := make([]string, len(buckets))
 	var all sync.WaitGroup // at once: one that does not answer is waited for once
 	for p := range h.Partitions {
 		all.Go(func() { h.Partitions[p], reached[p] = j.partitionHealth(ctx, p) })
 	}
+	for i, b := range buckets {
+		all.Go(func() { lost[i] = b.look(ctx) })
+	}
 	all.Wait()
+	h.Cut = slices.DeleteFunc(append(slices.Clone(j.cut), lost...), func(s string) bool { return s == "" })
 	h.Reachable = !slices.Contains(reached, false)
 	return h
+}
+
+// openBuckets are those that were asked for, by name.
+func (j *jetStream) openBuckets() []*kvBucket {
+	j.bucketMu.Lock()
+	defer j.bucketMu.Unlock()
+	var all []*kvBucket
+	for _, name := range slices.Sorted(maps.Keys(j.buckets)) {
+		all = append(all, j.buckets[name])
+	}
+	return all
 }
 
 func (j *jetStream) partitionHealth(ctx context.Context, p int) (health PartitionHealth, reached bool) {

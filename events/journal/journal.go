@@ -174,7 +174,7 @@ type Health struct {
 	Sync        string   // one of the Sync constants
 	Reachable   bool     // every partition answered
 	FollowError string   // what last disturbed a Follow and is not mended, or empty
-	Cut         []string // which buckets have lost something at this start, in words
+	Cut         []string // which buckets have lost something, at this start or since, in words
 }
 
 // PartitionHealth is a report on one JetStream stream.
