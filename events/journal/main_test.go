@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,8 +23,16 @@ const (
 	childDir     = "TALLYSTICK_JOURNAL_CHILD_DIR"
 	childWriters = "TALLYSTICK_JOURNAL_CHILD_WRITERS"
 	childUnsafe  = "TALLYSTICK_JOURNAL_CHILD_UNSAFE"
-	childEarly   = "TALLYSTICK_JOURNAL_CHILD_EARLY" // it acknowledges before it appends
+	childHow     = "TALLYSTICK_JOURNAL_CHILD_HOW"
 )
+
+// How a child may get it wrong on purpose.
+const (
+	early = "early" // it acknowledges before it appends
+	plain = "plain" // it appends a command line by line
+)
+
+const commandLines = 8
 
 // The long form of TestKill; docs/reliability.md has what it gave.
 var kills = flag.Int("kills", 5, "how often TestKill kills a process that appends")
@@ -47,29 +56,40 @@ func appendForEver(dir string) {
 	}
 	var writers int
 	fmt.Sscan(os.Getenv(childWriters), &writers)
-	early := os.Getenv(childEarly) != ""
+	how := os.Getenv(childHow)
 	var out sync.Mutex
+	tell := func(s stored) {
+		out.Lock()
+		defer out.Unlock()
+		fmt.Println("stored", s.campaign, s.id, s.seq)
+	}
 	var all sync.WaitGroup
 	for range writers {
 		all.Go(func() {
 			campaign, last := uuid.NewString(), uint64(0)
+			pieces := []string{strings.Repeat(campaign+"\n", commandLines)}
+			if how == plain {
+				pieces = slices.Repeat([]string{campaign + "\n"}, commandLines)
+			}
 			for {
-				e := Entry{Campaign: campaign, ID: uuid.NewString(), Expected: last, Payload: []byte(strings.Repeat(campaign+"\n", 8))}
-				if early {
-					out.Lock()
-					fmt.Println("stored", campaign, e.ID, last+1)
-					out.Unlock()
+				id := uuid.NewString()
+				if how == early {
+					tell(stored{campaign, id, last + 1})
 				}
-				seq, err := j.Append(context.Background(), e)
-				if err != nil {
-					fmt.Println("error", err)
-					os.Exit(1)
+				for i, piece := range pieces {
+					e := Entry{Campaign: campaign, ID: id, Expected: last, Payload: []byte(piece)}
+					if i > 0 {
+						e.ID = fmt.Sprintf("%s.%d", id, i)
+					}
+					seq, err := j.Append(context.Background(), e)
+					if err != nil {
+						fmt.Println("error", err)
+						os.Exit(1)
+					}
+					last = seq
 				}
-				last = seq
-				if !early {
-					out.Lock()
-					fmt.Println("stored", campaign, e.ID, seq)
-					out.Unlock()
+				if how != early {
+					tell(stored{campaign, id, last})
 				}
 			}
 		})
@@ -150,7 +170,7 @@ func TestKillSeesSabotage(t *testing.T) {
 	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	for range 20 {
 		dir := t.TempDir()
-		acked := runAndKill(t, dir, 1, random, childEarly+"=1")
+		acked := runAndKill(t, dir, 1, random, childHow+"="+early)
 		if lost(t, dir, acked) > 0 {
 			return
 		}
@@ -181,7 +201,7 @@ func checkStored(t *testing.T, dir string, acked []stored) {
 				t.Errorf("sequence %d: commit %s stands twice", c.Seq, c.ID)
 			}
 			ids[c.ID] = true
-			if string(c.Payload) != strings.Repeat(campaign+"\n", 8) {
+			if string(c.Payload) != strings.Repeat(campaign+"\n", commandLines) {
 				t.Errorf("sequence %d: other bytes", c.Seq)
 			}
 			at[stored{campaign, c.ID, c.Seq}] = true
@@ -198,26 +218,34 @@ func checkStored(t *testing.T, dir string, acked []stored) {
 	}
 }
 
+// A command that is stored line by line is there by half when its process is killed:
+// why a command is one message, and that such halves would be seen.
+func TestKillShowsHalves(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
+	for range 20 {
+		dir := t.TempDir()
+		runAndKill(t, dir, 3, random, childHow+"="+plain)
+		lines := map[string]int{}
+		for _, c := range all(t, dir) {
+			id, _, _ := strings.Cut(c.ID, ".")
+			lines[id]++
+		}
+		for _, n := range lines {
+			if n < commandLines {
+				return
+			}
+		}
+	}
+	t.Error("twenty processes that were killed have left no half command: the check shows nothing")
+}
+
 // lost counts what was acknowledged and is not there.
 func lost(t *testing.T, dir string, acked []stored) int {
 	t.Helper()
-	j, err := Embedded(context.Background(), Options{Dir: dir, Partitions: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
 	there := map[stored]bool{}
-	campaigns, err := j.Campaigns(soon(t), "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, campaign := range campaigns {
-		if err := j.Read(soon(t), campaign, 0, func(c Commit) error {
-			there[stored{campaign, c.ID, c.Seq}] = true
-			return nil
-		}); err != nil {
-			t.Log(err)
-		}
+	for _, c := range all(t, dir) {
+		there[stored{c.Campaign, c.ID, c.Seq}] = true
 	}
 	n := 0
 	for _, s := range acked {
@@ -226,4 +254,27 @@ func lost(t *testing.T, dir string, acked []stored) int {
 		}
 	}
 	return n
+}
+
+// all reads whatever a store has.
+func all(t *testing.T, dir string) (commits []Commit) {
+	t.Helper()
+	j, err := Embedded(context.Background(), Options{Dir: dir, Partitions: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	campaigns, err := j.Campaigns(soon(t), "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, campaign := range campaigns {
+		if err := j.Read(soon(t), campaign, 0, func(c Commit) error {
+			commits = append(commits, c)
+			return nil
+		}); err != nil {
+			t.Log(err)
+		}
+	}
+	return commits
 }
