@@ -25,6 +25,7 @@ type Ready struct {
 	Status     string            `json:"status" enum:"ready,not-ready"`
 	Version    string            `json:"version"`
 	Problems   []string          `json:"problems" doc:"why it is not ready"`
+	Notices    []string          `json:"notices" doc:"what came up at this start and does not keep it from serving"`
 	Sync       string            `json:"sync" enum:"always,relaxed,unknown,none" doc:"always: an answered command is on disk; unknown: an external store, which does not tell"`
 	Partitions []PartitionReport `json:"partitions"`
 	Red        []RedCampaign     `json:"red" doc:"campaigns that are read-only because their ledger is not whole; the others go on"`
@@ -80,7 +81,7 @@ func (s *Server) ready(ctx context.Context, _ *struct{}) (*readyOutput, error) {
 	defer cancel()
 	store, views := s.cfg.Journal.Health(ctx), s.cfg.Hub.Health()
 	r := Ready{
-		Status: "ready", Version: s.cfg.Version, Problems: []string{}, Sync: store.Sync, Partitions: []PartitionReport{},
+		Status: "ready", Version: s.cfg.Version, Problems: []string{}, Notices: append([]string{}, store.Cut...), Sync: store.Sync, Partitions: []PartitionReport{},
 		Red:     s.red(views),
 		Views:   ViewsReport{Following: views.Following, Campaigns: views.Loaded, Behind: views.Behind},
 		Streams: s.streams.count(),
@@ -110,7 +111,7 @@ func (s *Server) ready(ctx context.Context, _ *struct{}) (*readyOutput, error) {
 			r.Problems = append(r.Problems, c.says)
 		}
 	}
-	r.Problems = append(r.Problems, store.Cut...)
+	r.Problems = append(r.Problems, store.Lost...)
 	if s.cfg.Problems != nil {
 		r.Problems = append(r.Problems, s.cfg.Problems()...)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"tallystick/api/ledger"
+	"tallystick/events/journal"
 	"tallystick/projections"
 	"tallystick/projections/feed"
 	"tallystick/rules"
@@ -212,13 +213,14 @@ func (s *Server) view(ctx context.Context, campaign string, f func(*projections.
 
 // look brings the views of a campaign to what the store has, whichever node stored
 // it: who holds a receipt of another node must not be shown a shorter ledger. Views
-// that stopped stay where they are.
+// that stopped stay where they are, and so do those of a store that has stopped
+// writing: behind them it has only what nobody was told is stored.
 func (s *Server) look(ctx context.Context, campaign string) error {
 	if !isID(campaign) {
 		return ledger.ErrUnknownCampaign
 	}
 	err := s.cfg.Hub.Look(ctx, campaign)
-	if errors.As(err, new(*feed.StoppedError)) {
+	if errors.As(err, new(*feed.StoppedError)) || errors.Is(err, journal.ErrFull) {
 		return nil
 	}
 	return err

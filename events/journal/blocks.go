@@ -314,7 +314,7 @@ func (b *blockWatch) cutOff(last func(stream string) (seq uint64, ok bool)) (pro
 			continue
 		}
 		if seq, ok := last(streamOf(name)); ok && seq < was.seq || b.shorter(name, was) {
-			problems = append(problems, fmt.Sprintf("bucket %s: block file %s was damaged, and the store's server has cut it off there: what was put into it last is lost", bucket, path.Base(name)))
+			problems = append(problems, fmt.Sprintf("bucket %s: block file %s was torn or damaged at its end, and the store's server has cut it off there: what was put there is lost", bucket, path.Base(name)))
 		}
 	}
 	return problems

@@ -48,8 +48,8 @@ func TestBucketThatWentBackIsTold(t *testing.T) {
 		}
 	}
 	for i, j := range journals {
-		if cut := j.Health(soon(t)).Cut; len(cut) > 0 {
-			t.Errorf("node %d says at the beginning: %q", i, cut)
+		if lost := j.Health(soon(t)).Lost; len(lost) > 0 {
+			t.Errorf("node %d says at the beginning: %q", i, lost)
 		}
 	}
 	for _, name := range []string{"emptied", "removed"} {
@@ -62,9 +62,9 @@ func TestBucketThatWentBackIsTold(t *testing.T) {
 	}
 	for range 2 {
 		for i, j := range journals {
-			cut := j.Health(soon(t)).Cut
-			if len(cut) != 2 || !strings.HasPrefix(cut[0], "bucket emptied: ") || !strings.HasPrefix(cut[1], "bucket removed: ") {
-				t.Errorf("node %d says: %q", i, cut)
+			lost := j.Health(soon(t)).Lost
+			if len(lost) != 2 || !strings.HasPrefix(lost[0], "bucket emptied: ") || !strings.HasPrefix(lost[1], "bucket removed: ") {
+				t.Errorf("node %d says: %q", i, lost)
 			}
 		}
 		for _, key := range []string{"a", "b", "c", "d"} {

@@ -324,7 +324,7 @@ func (j *jetStream) Publish(ctx context.Context, subject string, data []byte) er
 
 // Health implements Journal.
 func (j *jetStream) Health(ctx context.Context) Health {
-	h := Health{Sync: j.sync, FollowError: j.watch.trouble()}
+	h := Health{Sync: j.sync, FollowError: j.watch.trouble(), Cut: j.cut}
 	h.Partitions = make([]PartitionHealth, j.layout.partitions)
 	reached := make([]bool, j.layout.partitions)
 	buckets := j.openBuckets()
@@ -337,7 +337,7 @@ func (j *jetStream) Health(ctx context.Context) Health {
 		all.Go(func() { lost[i] = b.look(ctx) })
 	}
 	all.Wait()
-	h.Cut = slices.DeleteFunc(append(slices.Clone(j.cut), lost...), func(s string) bool { return s == "" })
+	h.Lost = slices.DeleteFunc(lost, func(s string) bool { return s == "" })
 	h.Reachable = !slices.Contains(reached, false)
 	return h
 }

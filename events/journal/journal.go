@@ -174,7 +174,8 @@ type Health struct {
 	Sync        string   // one of the Sync constants
 	Reachable   bool     // every partition answered
 	FollowError string   // what last disturbed a Follow and is not mended, or empty
-	Cut         []string // which buckets have lost something, at this start or since, in words
+	Cut         []string // of which buckets the server cut an end off at its start, in words
+	Lost        []string // which buckets went back since, in words
 }
 
 // PartitionHealth is a report on one JetStream stream.

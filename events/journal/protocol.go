@@ -189,6 +189,7 @@ func (f *Faults) publish(e Entry) Outcome {
 	if f == nil || f.Publish == nil {
 		return Proceed
 	}
+	e.Meanwhile = nil // what is lost or comes late is the message alone
 	return f.Publish(e)
 }
 
