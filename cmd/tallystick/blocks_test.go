@@ -61,6 +61,9 @@ func nOfFourth(ledger string) int {
 // start and says which campaign and record it is; restore brings everything back.
 // When the bit flips while it serves, it ends with the same words.
 func TestRunawayBlock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a ledger through damage and restore twice")
+	}
 	x := newEvening(t)
 	x.give("session.open", map[string]any{"title": "one", "kind": "table"})
 	for range 5 {

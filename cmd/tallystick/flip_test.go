@@ -20,6 +20,9 @@ import (
 // answered record missing, or another one in its place, without a word. The
 // thousand-fold flips are in events/archive.
 func TestFlip(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server on each of many damaged ledgers")
+	}
 	x := newEvening(t)
 	x.give("session.open", map[string]any{"title": "one", "kind": "table"})
 	for range 12 {

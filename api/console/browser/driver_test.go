@@ -11,6 +11,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -52,6 +53,11 @@ const insecureHost = "laptop.test"
 var program string // the built program
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Fprintln(os.Stderr, "SKIPPED with -short: the console is not tried in a browser")
+		os.Exit(0)
+	}
 	if browserPath() == "" {
 		if os.Getenv("TALLYSTICK_BROWSER") == "required" {
 			fmt.Fprintln(os.Stderr, "no Chromium is installed, and TALLYSTICK_BROWSER requires one")
