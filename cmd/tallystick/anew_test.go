@@ -179,6 +179,7 @@ func (x *evening) ledger() string {
 // --accept-loss the ledger is begun anew at the next start and at no other:
 // what was lost stands in it, players are told, and every verifier follows.
 func TestBegunAnew(t *testing.T) {
+	t.Parallel()
 	x := newEvening(t)
 	x.sit("one")
 	if out, err := x.roll(); err != nil {
@@ -275,6 +276,7 @@ func (x *evening) verified(left, size int, kept string) {
 // A key is rotated while campaigns go on: the old key names the new one, both
 // sign until a session has closed, and the old one is destroyed only then.
 func TestRotateKey(t *testing.T) {
+	t.Parallel()
 	x := newEvening(t)
 	x.sit("one")
 	x.note("under the old key")

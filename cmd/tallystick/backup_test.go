@@ -16,6 +16,7 @@ import (
 // more than a moment before, is whole, and serves: with its tokens, and with
 // the secrets that are in no record.
 func TestBackupWhileRunning(t *testing.T) {
+	t.Parallel()
 	s := assist(t)
 	dir := s.dir
 	ctx, stop := context.WithCancel(t.Context())

@@ -59,6 +59,7 @@ func brawl(t *testing.T) (file, session string, tb *rulestest.Table) {
 // A replay gives one answer: a hundred times in fresh processes, five times in
 // one, and begun halfway (D14).
 func TestReplayIsOne(t *testing.T) {
+	t.Parallel()
 	file, session, tb := brawl(t)
 	if rolls := bytes.Count(bytes.Join(tb.Payloads, nil), []byte(`"type":"roll.made"`)); rolls < 40 {
 		t.Fatalf("a tame brawl of %d rolls", rolls)

@@ -219,6 +219,7 @@ func lay(t *testing.T, from string) string {
 // other: the server reads as it did, from what they were made of, or says what is
 // missing. The second copies are written anew or named; nothing is lost in silence.
 func TestDerivedFiles(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts the program once for each derived file")
 	}
@@ -265,6 +266,7 @@ func TestDerivedFiles(t *testing.T) {
 // one, else the file or the bucket. Never does it read otherwise and call itself
 // ready. The whole set is -flips 1000.
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		*damageFlips = min(*damageFlips, 8)
 	}

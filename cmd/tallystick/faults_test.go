@@ -82,6 +82,7 @@ func await(t *testing.T, what string, so func() bool) {
 // answered with 507, nothing that was answered is lost, and reading goes on; with
 // more room, and opened anew, it is played on.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a small disk")
 	}
@@ -210,6 +211,7 @@ func followToEnd(url, token string, opened *atomic.Int64) string {
 // and keys, and two seconds later the archive, as docs/operating.md says. Restored elsewhere it has every
 // command that was answered a while before the copy began, and verifies.
 func TestBackupWhileWriting(t *testing.T) {
+	t.Parallel()
 	x := newEvening(t)
 	x.give("session.open", map[string]any{"title": "one", "kind": "table"})
 	stop := make(chan struct{})

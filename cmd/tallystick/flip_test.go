@@ -20,6 +20,7 @@ import (
 // answered record missing, or another one in its place, without a word. The
 // thousand-fold flips are in events/archive.
 func TestFlip(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts a server on each of many damaged ledgers")
 	}

@@ -270,6 +270,7 @@ var processes = flag.Int("processes", 100, "in how many TestFreshProcesses repla
 // the words that tell them, or in what a verification says. The long form is
 // -processes 10000, with the race detector -race.
 func TestFreshProcesses(t *testing.T) {
+	t.Parallel()
 	runs := (*processes + 2) / 3 // of three processes each
 	if testing.Short() {
 		runs = min(runs, 2*len(library()))

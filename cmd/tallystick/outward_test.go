@@ -25,6 +25,7 @@ import (
 // A receiver that is down while the server is killed and started again is told
 // everything afterwards: each record once, in order, under the id it had.
 func TestWebhookOverRestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := serve(t, dir, "--webhook-allow", "127.0.0.1")
 	campaign := p.newCampaign("rpgamix")

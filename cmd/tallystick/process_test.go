@@ -149,6 +149,7 @@ const killsATable = 50
 // dice of its first try whether that was answered or not, the history is linearizable
 // over the kills, and the whole ledger replays. The whole set is -kills 1000.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		*kills = min(*kills, 3)
 	}

@@ -14,6 +14,7 @@ import (
 // campaign is red and read-only, with the records named, and the other goes on.
 // restore heals it from the archive, and nothing that was answered is missing.
 func TestLostEnd(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	ctx := context.Background()
 	p := serve(t, dir)

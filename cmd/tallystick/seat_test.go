@@ -24,6 +24,7 @@ import (
 // roll that the game master declares. The export then verifies, and says whose
 // honesty it rests on.
 func TestSeats(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := serve(t, filepath.Join(dir, "data"))
 	campaign := p.newCampaign("rpgamix")

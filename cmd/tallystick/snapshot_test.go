@@ -20,6 +20,7 @@ import (
 // A server that opens a campaign from snapshots shows and decides what one does
 // that reads every record, and so does one whose snapshots were taken away.
 func TestServeFromSnapshots(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts four servers")
 	}

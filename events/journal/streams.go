@@ -45,7 +45,9 @@ func (l layout) subject(campaign string) string {
 func subjectPrefix(partition int) string { return "ledger." + strconv.Itoa(partition) + "." }
 
 // dial connects; the client never gives up and never holds messages back for
-// later, so an attempt that failed is not sent behind our back.
+// later, so an attempt that failed is not sent behind our back. A server that takes
+// nothing any more is given up after AckWait: until then the client waits with a lock
+// held that every request needs, also one that would end.
 func dial(url string, o Options, more ...nats.Option) (*nats.Conn, error) {
 	warn := func(what string) func(*nats.Conn, error) {
 		return func(_ *nats.Conn, err error) {
@@ -60,6 +62,7 @@ func dial(url string, o Options, more ...nats.Option) (*nats.Conn, error) {
 		nats.ReconnectWait(100 * time.Millisecond),
 		nats.ReconnectJitter(50*time.Millisecond, 50*time.Millisecond),
 		nats.ReconnectBufSize(-1),
+		nats.FlusherTimeout(o.AckWait),
 		nats.DisconnectErrHandler(warn("connection lost")),
 		nats.ErrorHandler(func(c *nats.Conn, _ *nats.Subscription, err error) { warn("connection error")(c, err) }),
 	}, more...)...)
@@ -73,7 +76,7 @@ func dial(url string, o Options, more ...nats.Option) (*nats.Conn, error) {
 // once by the hand of whoever publishes: elsewhere the client has a goroutine that
 // gathers what leaves, for which a lone message would wait.
 func dialLone(url string, o Options, more ...nats.Option) (*nats.Conn, error) {
-	return dial(url, o, append(more, nats.WriteBufferSize(1), nats.FlusherTimeout(o.AckWait))...)
+	return dial(url, o, append(more, nats.WriteBufferSize(1))...)
 }
 
 // pingInterval is how often a server elsewhere is asked whether it is there; after
