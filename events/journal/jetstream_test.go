@@ -993,7 +993,8 @@ func TestConnectSurvivesARestartOfTheServer(t *testing.T) {
 	}
 	startServer(t, dir, port)
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if _, err = j.Append(soon(t), next); err == nil || time.Now().After(end) {
+		// what is appended and what is read have connections of their own
+		if _, err = j.Append(soon(t), next); err == nil && j.Health(soon(t)).Reachable || time.Now().After(end) {
 			break
 		}
 	}
