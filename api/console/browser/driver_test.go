@@ -44,6 +44,8 @@ import (
 const (
 	patience     = 5 * time.Minute // with one test
 	patienceOnce = time.Minute     // with one thing that a page shall show
+	// with a page that is loaded, before it is loaded again
+	patienceBegin = 20 * time.Second
 )
 
 // insecureHost is this computer by a name that a browser does not trust, as a
@@ -402,9 +404,20 @@ func (p *page) situation() string {
 	return "\nfaults: " + strings.Join(p.faults(), "; ") + "\nthe page says:\n" + p.text()
 }
 
+// visit goes to an address. A page that has not begun after a while is loaded again
+// once, as people do: seldom the browser does not come to the end of its modules. What
+// it had by then is logged.
 func (p *page) visit(url string) {
 	p.t.Helper()
 	p.do("visit "+url, chromedp.Navigate(url))
+	for end := time.Now().Add(patienceBegin); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+		if begun, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](`!document.querySelector('#app > .first')`)); err == nil && begun {
+			return
+		}
+	}
+	loaded := js[string](p, `document.readyState + ': ' + performance.getEntriesByType('resource').map(r => r.name.replace(/.*[/]/, '') + ' ' + Math.round(r.responseEnd)).join(', ')`)
+	p.t.Logf("after %v the page has not begun, and is loaded again: %s%s", patienceBegin, loaded, p.situation())
+	p.do("load again "+url, chromedp.Reload())
 }
 
 // enter signs in by a link, and goes to the table.
