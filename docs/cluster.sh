@@ -35,6 +35,7 @@ done
 serve() { # folder, flags: starts a node, sets $address
     local folder=$1; shift
     for _ in $(seq 30); do # the servers may still be electing a leader
+        : > "$folder.log"
         ./tallystick serve --data "$folder" --listen 127.0.0.1:0 "$@" > "$folder.log" 2>&1 &
         local pid=$!
         while kill -0 $pid 2>/dev/null; do
