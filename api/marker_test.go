@@ -347,37 +347,30 @@ func (p *plot) asking() *walk {
 // anything else. Each secret has a word of its own and dice of ten digits; who
 // may see it the test knows by itself.
 func TestRandomNights(t *testing.T) {
-	done, words, asked := map[string]int{}, 0, 0
-	times := uint64(*nights)
-	if testing.Short() {
-		times = 1
-	}
-	for i := range times {
-		t.Run(fmt.Sprint(*firstNight+i), func(t *testing.T) {
-			p := plotted(t, *firstNight+i)
-			w := p.asking()
-			w.everywhere(play(t, startWith(t, journal.NewMemory(1), library())).gm)
-			if !testing.Short() { // TestNoRouteTellsASecret does that too
-				w.computes()
+	done, campaigns, words, asked := map[string]int{}, 0, 0, 0
+	eachNight(t, func(t *testing.T, p *plot) {
+		w := p.asking()
+		w.everywhere(play(t, startWith(t, journal.NewMemory(1), library())).gm)
+		if !testing.Short() { // TestNoRouteTellsASecret does that too
+			w.computes()
+		}
+		log := p.log.String()
+		for marker := range p.sees {
+			if strings.Contains(log, marker) {
+				t.Errorf("the log tells %s", marker)
 			}
-			log := p.log.String()
-			for marker := range p.sees {
-				if strings.Contains(log, marker) {
-					t.Errorf("the log tells %s", marker)
-				}
-			}
-			for kind, times := range p.done {
-				done[kind] += times
-			}
-			words, asked = words+len(p.sees), asked+w.asked
-		})
-	}
+		}
+		for kind, times := range p.done {
+			done[kind] += times
+		}
+		campaigns, words, asked = campaigns+1, words+len(p.sees), asked+w.asked
+	})
 	for _, kind := range []string{"secret roll", "secret check", "target", "beside the ledger"} {
 		if done[kind] == 0 {
 			t.Errorf("no %s ever happened", kind)
 		}
 	}
-	t.Logf("%d campaigns with %d words, %d requests; what happened: %v", times, words, asked, done)
+	t.Logf("%d campaigns with %d words, %d requests; what happened: %v", campaigns, words, asked, done)
 }
 
 // The controls: whatever tells a secret that it should not, wherever in an
@@ -437,63 +430,70 @@ func TestRandomNightsSeeLeaks(t *testing.T) {
 // anew, on another node over the same journal, and on another server that
 // imported it; and there it is exported to the same bytes.
 func TestRandomNightsReadTheSame(t *testing.T) {
+	eachNight(t, func(t *testing.T, p *plot) {
+		w := p.asking()
+		// reads is what everybody reads, by address and caller, of what is in
+		// the ledger.
+		reads := func(n *node, callers map[string]string) map[string]string {
+			all := map[string]string{}
+			for path, item := range n.server.api.OpenAPI().Paths {
+				if item.Get == nil || !strings.HasPrefix(path, "/v1/campaigns/{campaign}") || strings.Contains(path, "/webhooks") || strings.Contains(path, "/tempo") {
+					continue // those are not in the ledger; the tempo tells the time on the wall
+				}
+				for _, address := range w.addresses(path, item.Get) {
+					for who, token := range callers {
+						all[who+" "+address] = fingerprint(n.get(address, token))
+					}
+				}
+			}
+			return all
+		}
+		same := func(what string, want, got map[string]string) {
+			t.Helper()
+			if len(got) == 0 {
+				t.Errorf("%s: nothing was read", what)
+			}
+			for address, said := range got {
+				if said != want[address] {
+					t.Errorf("%s: %s is\n%.300s\nand not\n%.300s", what, address, said, want[address])
+				}
+			}
+		}
+		callers := map[string]string{"gm": p.gm, "admin": adminToken}
+		want := reads(p.node, callers)
+		if err := p.hub.Reload(t.Context(), p.id); err != nil {
+			t.Fatal(err)
+		}
+		same("folded anew", want, reads(p.node, callers))
+		same("another node", want, reads(startWith(t, p.journal, systems.Library()), callers))
+
+		bundle := p.get(p.path("/ledger"), p.gm, "Accept", mediaZip).body
+		kept := testKeys
+		defer func() { testKeys = kept }()
+		testKeys.Signing, testKeys.Master = bytes.Repeat([]byte{9}, 32), bytes.Repeat([]byte{8}, 32)
+		elsewhere := startWith(t, journal.NewMemory(1), systems.Library())
+		read[Import](t, elsewhere.send(mediaZip, bundle), 201)
+		if back := elsewhere.get(p.path("/ledger"), adminToken, "Accept", mediaZip).body; !bytes.Equal(back, bundle) {
+			t.Error("it is exported to other bytes")
+		}
+		got := reads(elsewhere, map[string]string{"admin": adminToken})
+		for address := range got {
+			if strings.Contains(address, "/links") || strings.Contains(address, "/tokens") || strings.Contains(address, "/checkpoint?") || strings.Contains(address, "/proofs/") {
+				delete(got, address) // it has no keys and no tokens of that server
+			}
+		}
+		same("imported", want, got)
+	})
+}
+
+// eachNight hands on one campaign at random after the other.
+func eachNight(t *testing.T, f func(t *testing.T, p *plot)) {
 	times := uint64(*nights)
 	if testing.Short() {
 		times = 1
 	}
 	for i := range times {
-		t.Run(fmt.Sprint(*firstNight+i), func(t *testing.T) {
-			p := plotted(t, *firstNight+i)
-			w := p.asking()
-			// reads is what everybody reads, by address and caller, of what is in
-			// the ledger.
-			reads := func(n *node, callers map[string]string) map[string]string {
-				all := map[string]string{}
-				for path, item := range n.server.api.OpenAPI().Paths {
-					if item.Get == nil || !strings.HasPrefix(path, "/v1/campaigns/{campaign}") || strings.Contains(path, "/webhooks") || strings.Contains(path, "/tempo") {
-						continue // those are not in the ledger; the tempo tells the time on the wall
-					}
-					for _, address := range w.addresses(path, item.Get) {
-						for who, token := range callers {
-							all[who+" "+address] = fingerprint(n.get(address, token))
-						}
-					}
-				}
-				return all
-			}
-			same := func(what string, want, got map[string]string) {
-				t.Helper()
-				for address, said := range got {
-					if said != want[address] {
-						t.Errorf("%s: %s is\n%.300s\nand not\n%.300s", what, address, said, want[address])
-					}
-				}
-			}
-			callers := map[string]string{"gm": p.gm, "admin": adminToken}
-			want := reads(p.node, callers)
-			if err := p.hub.Reload(t.Context(), p.id); err != nil {
-				t.Fatal(err)
-			}
-			same("folded anew", want, reads(p.node, callers))
-			same("another node", want, reads(startWith(t, p.journal, systems.Library()), callers))
-
-			bundle := p.get(p.path("/ledger"), p.gm, "Accept", mediaZip).body
-			kept := testKeys
-			defer func() { testKeys = kept }()
-			testKeys.Signing, testKeys.Master = bytes.Repeat([]byte{9}, 32), bytes.Repeat([]byte{8}, 32)
-			elsewhere := startWith(t, journal.NewMemory(1), systems.Library())
-			read[Import](t, elsewhere.send(mediaZip, bundle), 201)
-			if back := elsewhere.get(p.path("/ledger"), adminToken, "Accept", mediaZip).body; !bytes.Equal(back, bundle) {
-				t.Error("it is exported to other bytes")
-			}
-			got := reads(elsewhere, map[string]string{"admin": adminToken})
-			for address := range got {
-				if strings.Contains(address, "/links") || strings.Contains(address, "/tokens") || strings.Contains(address, "/checkpoint?") || strings.Contains(address, "/proofs/") {
-					delete(got, address) // it has no keys and no tokens of that server
-				}
-			}
-			same("imported", want, got)
-		})
+		t.Run(fmt.Sprint(*firstNight+i), func(t *testing.T) { f(t, plotted(t, *firstNight+i)) })
 	}
 }
 

@@ -28,10 +28,7 @@ type kvBucket struct {
 const leaderPause = 5 * time.Second
 
 // saw notes a revision.
-func (b *kvBucket) saw(revision uint64) {
-	for known := b.highest.Load(); revision > known && !b.highest.CompareAndSwap(known, revision); known = b.highest.Load() {
-	}
-}
+func (b *kvBucket) saw(revision uint64) { raise(&b.highest, revision) }
 
 // look says in words whether the store has lost what was put into the bucket since
 // this process opened it.

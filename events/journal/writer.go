@@ -237,10 +237,13 @@ func (w *writer) sendBatch(batch []*request) {
 }
 
 // saw notes a sequence that is stored.
-func (w *writer) saw(seq uint64) {
+func (w *writer) saw(seq uint64) { raise(&w.highest, seq) }
+
+// raise makes a number at least n.
+func raise(highest *atomic.Uint64, n uint64) {
 	for {
-		highest := w.highest.Load()
-		if seq <= highest || w.highest.CompareAndSwap(highest, seq) {
+		known := highest.Load()
+		if n <= known || highest.CompareAndSwap(known, n) {
 			return
 		}
 	}
