@@ -67,7 +67,7 @@ func (b *bench) loneRoll() (err error) {
 	if err != nil {
 		return err
 	}
-	reference, err := readWork(b.ctx, s.journal, []string{raw}, []uint64{0})
+	reference, err := readWork(b.ctx, s.reference, []string{raw}, []uint64{0})
 	if err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func (b *bench) rushRaw(s *stage, r rush, did work, batched bool) (float64, erro
 	if err != nil {
 		return 0, err
 	}
-	reference, err := readWork(b.ctx, s.journal, r.twins, make([]uint64, len(r.twins)))
+	reference, err := readWork(b.ctx, s.reference, r.twins, make([]uint64, len(r.twins)))
 	if err != nil {
 		return 0, err
 	}

@@ -219,6 +219,7 @@ func (b *bench) rebuild() (err error) {
 		all = append(all, payloads)
 	}
 	did := sumOf(all)
+	below, _ := journal.Measure(s.journal)
 	var p pairs
 	events := 0
 	for range b.trials {
@@ -228,10 +229,10 @@ func (b *bench) rebuild() (err error) {
 		if err != nil {
 			return err
 		}
-		consumed := make([]sum, s.raw.Partitions())
+		consumed := make([]sum, below.Partitions())
 		begun = time.Now()
 		err = together(len(consumed), func(i int) error {
-			return s.raw.Consume(b.ctx, i, func(payload []byte) { consumed[i].add(payload) })
+			return below.Consume(b.ctx, i, func(payload []byte) { consumed[i].add(payload) })
 		})
 		theirs := time.Since(begun)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,8 +36,12 @@ func (b *bench) http() (err error) {
 	done := make(chan error, 1)
 	go func() { done <- n.run(ctx) }()
 	defer func() { stop(); err = errors.Join(err, <-done) }()
-	raw, _ := journal.Measure(n.journal)
-	bare, err := startBare(raw)
+	reference, err := journal.Embedded(ctx, journal.Options{Dir: filepath.Join(b.dir, "reference"), ServerSyncs: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reference.Close()) }()
+	bare, err := startBare(reference)
 	if err != nil {
 		return err
 	}
@@ -95,7 +100,7 @@ func (b *bench) httpRow(ctx context.Context, n *node, bare *bareServer, tables [
 		if err != nil {
 			return err
 		}
-		reference, err := readWork(ctx, n.journal, raws, make([]uint64, len(raws)))
+		reference, err := readWork(ctx, bare.journal, raws, make([]uint64, len(raws)))
 		if err != nil {
 			return err
 		}
@@ -188,6 +193,7 @@ func volley(clients, each int, request func(client int) (*http.Request, error)) 
 // campaign has one request at a time.
 type bareServer struct {
 	address string
+	journal journal.Journal // below the raw store
 	raw     journal.Raw
 	server  *http.Server
 	ended   chan error
@@ -199,8 +205,9 @@ type bareQueue struct {
 	last     uint64
 }
 
-func startBare(raw journal.Raw) (*bareServer, error) {
-	s := &bareServer{raw: raw, ended: make(chan error, 1)}
+func startBare(j journal.Journal) (*bareServer, error) {
+	raw, _ := journal.Measure(j)
+	s := &bareServer{journal: j, raw: raw, ended: make(chan error, 1)}
 	e := echo.New()
 	e.POST("/:campaign", s.publish)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,7 +28,10 @@ type stage struct {
 	*ledger.Ledger
 	dir     string
 	journal journal.Journal
-	raw     journal.Raw
+
+	// What there is to compare with: a store that nats-server syncs by itself.
+	reference journal.Journal
+	raw       journal.Raw
 }
 
 // stage opens one in a new folder.
@@ -40,14 +44,18 @@ func (b *bench) stage() (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, _ := journal.Measure(j)
+	reference, err := journal.Embedded(b.ctx, journal.Options{Dir: filepath.Join(dir, "reference"), ServerSyncs: true})
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	raw, _ := journal.Measure(reference)
 	l, err := ledger.New(b.ctx, ledger.Config{Journal: j, Library: library(), Keys: benchKeys, Server: "bench.example"})
-	return &stage{Ledger: l, dir: dir, journal: j, raw: raw}, err
+	return &stage{Ledger: l, dir: dir, journal: j, reference: reference, raw: raw}, err
 }
 
 func (s *stage) close() error {
 	s.Ledger.Close()
-	return s.journal.Close()
+	return errors.Join(s.journal.Close(), s.reference.Close())
 }
 
 // give executes a command of the game master.

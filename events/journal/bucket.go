@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 type kvBucket struct {
 	journal *jetStream
 	kv      jetstream.KeyValue
+	barrier *barrier      // nil: what the server acknowledges is durable
 	highest atomic.Uint64 // revision that was given or seen
 
 	mu      sync.Mutex // guards all below
@@ -68,8 +70,10 @@ func (j *jetStream) Bucket(ctx context.Context, name string) (Bucket, error) {
 	if b := j.buckets[name]; b != nil {
 		return b, nil
 	}
+	made := false
 	kv, err := j.js.KeyValue(ctx, name)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		made = true
 		kv, err = j.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket:      name,
 			Description: "Tallystick",
@@ -81,8 +85,19 @@ func (j *jetStream) Bucket(ctx context.Context, name string) (Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal: bucket %s: %w", name, err)
 	}
-	j.buckets[name] = &kvBucket{journal: j, kv: kv}
-	return j.buckets[name], nil
+	b := &kvBucket{journal: j, kv: kv}
+	if j.ours {
+		dir := messagesDir(j.options.Dir, "KV_"+name)
+		b.barrier = &barrier{sync: func() error { return syncFolder(dir) }}
+	}
+	if j.ours && made {
+		all := streamsDir(j.options.Dir)
+		if err := errors.Join(syncTree(filepath.Join(all, "KV_"+name)), syncNames(all)); err != nil {
+			return nil, fmt.Errorf("journal: bucket %s: %w", name, err)
+		}
+	}
+	j.buckets[name] = b
+	return b, nil
 }
 
 func (b *kvBucket) check(ctx context.Context, key string) error {
@@ -112,7 +127,7 @@ func (b *kvBucket) Create(ctx context.Context, key string, value []byte) (uint64
 		return 0, err
 	}
 	revision, err := b.kv.Create(ctx, key, value)
-	return b.stored(key, revision, err)
+	return b.stored(ctx, key, revision, err)
 }
 
 func (b *kvBucket) Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
@@ -123,7 +138,7 @@ func (b *kvBucket) Update(ctx context.Context, key string, value []byte, revisio
 		return 0, err
 	}
 	next, err := b.kv.Update(ctx, key, value, revision)
-	return b.stored(key, next, err)
+	return b.stored(ctx, key, next, err)
 }
 
 func (b *kvBucket) Put(ctx context.Context, key string, value []byte) (uint64, error) {
@@ -131,22 +146,35 @@ func (b *kvBucket) Put(ctx context.Context, key string, value []byte) (uint64, e
 		return 0, err
 	}
 	revision, err := b.kv.Put(ctx, key, value)
-	return b.stored(key, revision, err)
+	return b.stored(ctx, key, revision, err)
 }
 
 // stored is the answer to a write.
-func (b *kvBucket) stored(key string, revision uint64, err error) (uint64, error) {
+func (b *kvBucket) stored(ctx context.Context, key string, revision uint64, err error) (uint64, error) {
 	if err == nil {
 		b.saw(revision)
+		err = b.settled(ctx)
 	}
 	return revision, b.meaning(key, err)
+}
+
+// settled returns when all that was put into the bucket is durable.
+func (b *kvBucket) settled(ctx context.Context) error {
+	if b.barrier == nil {
+		return nil
+	}
+	return b.barrier.pass(ctx)
 }
 
 func (b *kvBucket) Delete(ctx context.Context, key string) error {
 	if err := b.check(ctx, key); err != nil {
 		return err
 	}
-	return b.meaning(key, b.kv.Delete(ctx, key))
+	err := b.kv.Delete(ctx, key)
+	if err == nil {
+		err = b.settled(ctx)
+	}
+	return b.meaning(key, err)
 }
 
 func (b *kvBucket) Keys(ctx context.Context) ([]string, error) {

@@ -64,7 +64,7 @@ func (r *reader) consume(ctx context.Context) (handed uint64, err error) {
 				return handed, nil
 			}
 			handed++
-			if err := r.hand(c); err != nil {
+			if err := r.hand(ctx, c); err != nil {
 				return handed, err
 			}
 		}

@@ -26,6 +26,14 @@ func TestEmbeddedContract(t *testing.T) {
 	})
 }
 
+// A server that syncs every write by itself is what a journal elsewhere has.
+func TestServerSyncsContract(t *testing.T) {
+	t.Parallel()
+	journaltest.RunContract(t, func(t testing.TB, faults *journal.Faults) journal.Journal {
+		return embedded(t, journal.Options{Dir: t.TempDir(), Faults: faults, ServerSyncs: true})
+	})
+}
+
 // embedded opens a real server on disk and closes it when the test ends.
 func embedded(t testing.TB, o journal.Options) journal.Journal {
 	t.Helper()

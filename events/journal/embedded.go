@@ -29,7 +29,10 @@ type Options struct {
 
 	// Embedded.
 	Dir    string // data folder, made with mode 0700; one server at a time
-	Unsafe bool   // do not sync every write: only to show in a test that it loses data
+	Unsafe bool   // do not sync what is written: only to show in a test that it loses data
+	// ServerSyncs leaves it to nats-server to sync every write by itself, as a server
+	// elsewhere does: to compare with, and to see what a journal does on such a one.
+	ServerSyncs bool
 	// Mend puts right, or lets the server cut off, what a *BlockError would name.
 	Mend bool
 	// Broken is called, at most once, when a *BlockError is found while the journal
@@ -96,6 +99,8 @@ type embedded struct {
 	gate   gate
 	lock   *os.File
 	blocks *blockWatch
+	ours   bool       // syncing is up to us
+	grown  []*growing // the files of the partitions then
 }
 
 // Embedded opens the journal in a folder, with a NATS server in this process that
@@ -117,7 +122,7 @@ func Embedded(ctx context.Context, o Options) (Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &embedded{lock: lock, blocks: newBlockWatch(o)}
+	e := &embedded{lock: lock, blocks: newBlockWatch(o), ours: !o.Unsafe && !o.ServerSyncs}
 	j, err := e.open(ctx, o)
 	if err != nil {
 		e.close()
@@ -142,6 +147,11 @@ func (e *embedded) open(ctx context.Context, o Options) (*jetStream, error) {
 		return nil, err
 	}
 	e.gate.shut(admin.public)
+	if e.ours && layout.changed {
+		if err := syncTree(o.Dir); err != nil {
+			return nil, fmt.Errorf("journal: data folder: %w", err)
+		}
+	}
 	folder := filepath.Join(o.Dir, storeName)
 	before, err := remembered(folder, layout.partitions)
 	if err != nil {
@@ -156,10 +166,11 @@ func (e *embedded) open(ctx context.Context, o Options) (*jetStream, error) {
 		conn.Close()
 		return nil, err
 	}
-	j, err := newJetStream(conn, lone, layout, o, e.syncMode())
+	j, err := newJetStream(conn, lone, layout, o, e.syncMode(), e.barriers(o.Dir, layout.partitions))
 	if err != nil {
 		return nil, err
 	}
+	j.ours = e.ours
 	for p, w := range j.writers {
 		if err := w.checkBack(streamName(p), before[p], layout.last[p]); err != nil {
 			o.Logger.Error("a ledger stream has lost its end", "error", err)
@@ -185,8 +196,25 @@ func (e *embedded) open(ctx context.Context, o Options) (*jetStream, error) {
 	return j, nil
 }
 
-// syncMode is what the server says it does, not what it was told.
+// barriers are those of the partitions, nil where the server syncs by itself.
+func (e *embedded) barriers(dir string, partitions int) []*barrier {
+	barriers := make([]*barrier, partitions)
+	if !e.ours {
+		return barriers
+	}
+	for p := range barriers {
+		g := &growing{dir: messagesDir(dir, streamName(p))}
+		e.grown = append(e.grown, g)
+		barriers[p] = &barrier{sync: g.sync}
+	}
+	return barriers
+}
+
+// syncMode is who syncs: of the server, what it says it does, not what it was told.
 func (e *embedded) syncMode() string {
+	if e.ours {
+		return SyncAlways
+	}
 	if config := e.server.JetStreamConfig(); config != nil && config.SyncAlways {
 		return SyncAlways
 	}
@@ -216,7 +244,7 @@ func (e *embedded) start(ctx context.Context, o Options, admin, program key) err
 		MaxPayload:        maxMessage,
 		JetStream:         true,
 		StoreDir:          filepath.Join(o.Dir, storeName),
-		SyncAlways:        !o.Unsafe,
+		SyncAlways:        o.ServerSyncs,
 		JetStreamMaxStore: noStoreLimit,
 
 		CustomClientAuthentication: &e.gate,
@@ -302,7 +330,11 @@ func (e *embedded) close() error {
 		e.server.Shutdown()
 		e.server.WaitForShutdown()
 	}
-	return e.lock.Close()
+	var errs []error
+	for _, g := range e.grown {
+		errs = append(errs, g.close())
+	}
+	return errors.Join(append(errs, e.lock.Close())...)
 }
 
 // key is a NATS user key that lives as long as the server it was made for.

@@ -97,14 +97,14 @@ func (f *follower) consume(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := f.take(m); err != nil {
+		if err := f.take(ctx, m); err != nil {
 			return err
 		}
 	}
 }
 
 // take delivers a message once and notes any that are missing before it.
-func (f *follower) take(m jetstream.Msg) error {
+func (f *follower) take(ctx context.Context, m jetstream.Msg) error {
 	meta, err := m.Metadata()
 	if err != nil {
 		return err
@@ -112,6 +112,9 @@ func (f *follower) take(m jetstream.Msg) error {
 	seq := meta.Sequence.Stream
 	if seq <= f.last {
 		return nil // delivered before a consumer was replaced
+	}
+	if err := f.journal.writers[f.partition].settled(ctx, seq); err != nil {
+		return err
 	}
 	if seq != f.last+1 {
 		f.journal.watch.miss(f.partition, f.last+1, seq-1)

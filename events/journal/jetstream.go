@@ -38,6 +38,7 @@ type jetStream struct {
 	writers []*writer
 	door    Door         // nil: bots do not come in here
 	blocks  *blockWatch  // nil: the store is elsewhere
+	ours    bool         // syncing is up to us
 	cut     []string     // what buckets have lost at the start, in words
 	release func() error // after everything else at Close; nil for nothing
 
@@ -59,8 +60,9 @@ type jetStream struct {
 }
 
 // newJetStream makes a journal over two connections to one server, the second one
-// from dialLone. It closes them when it fails.
-func newJetStream(conn, lone *nats.Conn, l layout, o Options, syncMode string) (*jetStream, error) {
+// from dialLone. It closes them when it fails. Barriers are by partition, nil where
+// the server syncs by itself.
+func newJetStream(conn, lone *nats.Conn, l layout, o Options, syncMode string, barriers []*barrier) (*jetStream, error) {
 	js, err := jetstream.New(conn, jetstream.WithDefaultTimeout(o.AckWait))
 	if err != nil {
 		conn.Close()
@@ -72,7 +74,7 @@ func newJetStream(conn, lone *nats.Conn, l layout, o Options, syncMode string) (
 	j.lone = newLone(j.ctx, lone, o.AckWait)
 	j.campaigns.lists = make([][]string, l.partitions)
 	for p := range l.partitions {
-		w := newWriter(j.ctx, j)
+		w := newWriter(j.ctx, j, barriers[p])
 		w.saw(l.last[p])
 		j.writers = append(j.writers, w)
 	}
@@ -149,7 +151,13 @@ func (j *jetStream) publish(ctx context.Context, e Entry) (uint64, error) {
 		if ack.Duplicate {
 			return 0, &duplicateError{ack.Sequence}
 		}
-		return ack.Sequence, j.stored(e.Campaign, highest, ack.Sequence)
+		if err := j.stored(e.Campaign, highest, ack.Sequence); err != nil {
+			return 0, err
+		}
+		if err := w.settled(ctx, ack.Sequence); err != nil {
+			return 0, fmt.Errorf("it is written, and not known to be durable: %v", err) // not of its kind: nothing was refused
+		}
+		return ack.Sequence, nil
 	})
 }
 
@@ -216,6 +224,9 @@ func (j *jetStream) publishBatch(ctx context.Context, entries []Entry) ([]uint64
 		return nil, err
 	}
 	w.saw(ack.Sequence)
+	if err := w.settled(ctx, ack.Sequence); err != nil {
+		return nil, fmt.Errorf("they are written, and not known to be durable: %v", err)
+	}
 	seqs := make([]uint64, len(entries))
 	for i := range seqs {
 		seqs[i] = first + uint64(i)
@@ -256,6 +267,9 @@ func (j *jetStream) next(ctx context.Context, campaign string, after uint64) (Co
 	}
 	m, err := j.askLeader(ctx, j.layout.stream(campaign), nextRequest(j.layout.subject(campaign), after, 0))
 	if err != nil {
+		return Commit{}, err
+	}
+	if err := j.writer(campaign).settled(ctx, m.seq); err != nil {
 		return Commit{}, err
 	}
 	return commitOf(campaign, m.seq, m.header, m.data)

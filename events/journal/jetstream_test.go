@@ -924,7 +924,7 @@ func TestFollowerReportsAGap(t *testing.T) {
 		messages = append(messages, m)
 	}
 	for _, i := range []int{0, 0, 2, 1, 2} { // again, one left out, an old one
-		if err := f.take(messages[i]); err != nil {
+		if err := f.take(soon(t), messages[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -1062,7 +1062,7 @@ func TestGivingUp(t *testing.T) {
 	hold := make(chan struct{})
 	entered := make(chan struct{}, 100)
 	faults := &Faults{Publish: func(Entry) Outcome { entered <- struct{}{}; <-hold; return Proceed }}
-	j, _ := openEmbedded(t, Options{Dir: t.TempDir(), Partitions: 1, Faults: faults})
+	j, _ := openEmbedded(t, Options{Dir: t.TempDir(), Partitions: 1, Faults: faults, ServerSyncs: true})
 	var group sync.WaitGroup
 	for range sendingMost { // fill the room
 		group.Go(func() { fill(t, j, 1, 10) })
@@ -1122,12 +1122,12 @@ func TestCloseLetsAppendsFinish(t *testing.T) {
 	}
 }
 
-// Many waiting entries go in one batch, and a campaign stands in it once.
+// Where the server syncs, many waiting entries go in one batch, and a campaign stands in it once.
 func TestManyWaitingGoInOneBatch(t *testing.T) {
 	hold := make(chan struct{})
 	once := sync.OnceFunc(func() { close(hold) })
 	faults := &Faults{Publish: func(Entry) Outcome { <-hold; return Proceed }}
-	j, _ := openEmbedded(t, Options{Dir: t.TempDir(), Partitions: 1, Faults: faults})
+	j, _ := openEmbedded(t, Options{Dir: t.TempDir(), Partitions: 1, Faults: faults, ServerSyncs: true})
 	defer once()
 	var group sync.WaitGroup
 	for range sendingMost { // others take the room to go singly

@@ -71,7 +71,7 @@ func (j *jetStream) read(ctx context.Context, campaign string, after uint64, pag
 		if len(page) == 0 && owed && j.layout.replicas == 1 {
 			return j.unreadable(campaign, fmt.Sprintf("commits after sequence %d cannot be read", r.position))
 		}
-		if err := r.deliver(page); err != nil {
+		if err := r.deliver(ctx, page); err != nil {
 			return err
 		}
 		owed = true
@@ -102,13 +102,13 @@ type reader struct {
 }
 
 // deliver hands on messages, each checked to be the next of the campaign.
-func (r *reader) deliver(messages []rawMessage) error {
+func (r *reader) deliver(ctx context.Context, messages []rawMessage) error {
 	for _, m := range messages {
 		c, err := r.check(m)
 		if err != nil {
 			return err
 		}
-		if err := r.hand(c); err != nil {
+		if err := r.hand(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -127,7 +127,11 @@ func (r *reader) check(m rawMessage) (Commit, error) {
 	return c, nil
 }
 
-func (r *reader) hand(c Commit) error {
+// hand hands on a commit that is durable.
+func (r *reader) hand(ctx context.Context, c Commit) error {
+	if err := r.journal.writer(r.campaign).settled(ctx, c.Seq); err != nil {
+		return fmt.Errorf("journal: read campaign %s: %w", r.campaign, err)
+	}
 	r.position = c.Seq
 	return r.each(c)
 }
@@ -157,7 +161,7 @@ func (r *reader) rest(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("journal: read campaign %s after %d: %w", r.campaign, r.position, err)
 	}
-	return true, r.deliver([]rawMessage{m})
+	return true, r.deliver(ctx, []rawMessage{m})
 }
 
 // rawMessage is a message as a direct get answers it.
@@ -197,6 +201,9 @@ func (j *jetStream) ReadPartition(ctx context.Context, partition int, after uint
 			c, err := commitOf(campaign, m.seq, m.header, m.data)
 			if err != nil {
 				continue // left out, too
+			}
+			if err := j.writers[partition].settled(ctx, m.seq); err != nil {
+				return fmt.Errorf("journal: read partition %d: %w", partition, err)
 			}
 			if err := each(c); err != nil {
 				return err
@@ -299,7 +306,7 @@ func (j *jetStream) Last(ctx context.Context, campaign string) (uint64, error) {
 	case err != nil:
 		return 0, fmt.Errorf("journal: last commit of campaign %s: %w", campaign, err)
 	}
-	return m.seq, nil
+	return m.seq, j.writer(campaign).settled(ctx, m.seq)
 }
 
 func (j *jetStream) lastMessage(ctx context.Context, campaign string) (rawMessage, error) {
@@ -406,6 +413,9 @@ func (j *jetStream) Campaigns(ctx context.Context, after string, limit int) ([]s
 	for p := range j.layout.partitions {
 		state, err := j.state(ctx, p)
 		if err != nil {
+			return nil, err
+		}
+		if err := j.writers[p].settled(ctx, state.LastSeq); err != nil {
 			return nil, err
 		}
 		l.mu.Lock()

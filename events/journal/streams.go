@@ -32,6 +32,7 @@ type layout struct {
 	replicas   int
 	remade     []bool   // by partition
 	last       []uint64 // last sequence when it was opened, by partition
+	changed    bool     // a stream was made or marked at this opening
 }
 
 func (l layout) stream(campaign string) string {
@@ -117,7 +118,7 @@ func Connect(ctx context.Context, o Options) (Journal, error) {
 		conn.Close()
 		return nil, err
 	}
-	return newJetStream(conn, lone, l, o, SyncUnknown)
+	return newJetStream(conn, lone, l, o, SyncUnknown, make([]*barrier, l.partitions))
 }
 
 func (o Options) user() ([]nats.Option, error) {
@@ -177,14 +178,17 @@ func prepareStreams(ctx context.Context, conn *nats.Conn, o Options) (layout, er
 		if err != nil {
 			return layout{}, fmt.Errorf("journal: make stream %s: %w", want.Name, err)
 		}
-		found[p] = stream.CachedInfo()
+		found[p], l.changed = stream.CachedInfo(), true
 		l.last[p] = found[p].State.LastSeq // messages are found again if only its description was lost
 	}
-	return l, markComplete(ctx, js, found)
+	marked, err := markComplete(ctx, js, found)
+	l.changed = l.changed || marked
+	return l, err
 }
 
-// markComplete notes on every stream that all of them were made.
-func markComplete(ctx context.Context, js jetstream.JetStream, found map[int]*jetstream.StreamInfo) error {
+// markComplete notes on every stream that all of them were made, where that was not
+// noted before.
+func markComplete(ctx context.Context, js jetstream.JetStream, found map[int]*jetstream.StreamInfo) (marked bool, err error) {
 	for _, info := range found {
 		if info.Config.Metadata[metaComplete] != "" {
 			continue
@@ -193,10 +197,11 @@ func markComplete(ctx context.Context, js jetstream.JetStream, found map[int]*je
 		config.Metadata = maps.Clone(config.Metadata)
 		config.Metadata[metaComplete] = "true"
 		if _, err := js.UpdateStream(ctx, config); err != nil {
-			return fmt.Errorf("journal: mark stream %s: %w", config.Name, err)
+			return marked, fmt.Errorf("journal: mark stream %s: %w", config.Name, err)
 		}
+		marked = true
 	}
-	return nil
+	return marked, nil
 }
 
 // ledgerStreams returns the ledger streams that exist, by partition. It lists them,

@@ -8,13 +8,17 @@ import (
 	"sync/atomic"
 )
 
-// How entries of one partition share the disk. Measured on a disk that syncs: an
-// atomic batch costs as much as 12 to 16 messages sent singly, whatever its size.
+// How entries of one partition share the disk of a server that syncs each write by
+// itself. Measured: an atomic batch costs as much as 12 to 16 messages sent singly,
+// whatever its size. Behind a barrier of ours a sync is shared anyhow, and all go
+// singly.
 const (
 	batchFrom    = 16      // waiting entries that are worth a batch
 	batchEntries = 1000    // in one batch at most: the server's limit
 	batchBytes   = 4 << 20 // of payload in one batch at most, give or take one entry
 	sendingMost  = 8       // entries under way singly; more would only queue in the server
+
+	sendingShared = 1024 // entries under way behind a barrier, each a goroutine that waits
 )
 
 // batchStore is a store that can also take entries of different campaigns at once.
@@ -33,12 +37,15 @@ type writer struct {
 	refusal refusal
 	halted  atomic.Pointer[error] // why nothing is sent any more
 	highest atomic.Uint64         // sequence known to have been stored in the stream
+	barrier *barrier              // nil: what the server acknowledges is durable
+	durable atomic.Uint64         // sequence known to be behind the barrier
 	using   sync.WaitGroup        // appends and batches under way
 
 	mu       sync.Mutex // guards all below
 	closed   bool
 	sending  int  // entries under way singly
-	room     int  // how many may be, 1 to sendingMost
+	most     int  // how many may be at most
+	room     int  // how many may be now, 1 to most
 	batching bool // a batch is under way
 	waiting  []*request
 }
@@ -56,8 +63,13 @@ type news struct {
 	err  error // of the batch
 }
 
-func newWriter(ctx context.Context, s batchStore) *writer {
-	return &writer{ctx: ctx, store: s, room: sendingMost}
+// newWriter makes a writer; a nil barrier says that the store syncs by itself.
+func newWriter(ctx context.Context, s batchStore, b *barrier) *writer {
+	most := sendingMost
+	if b != nil {
+		most = sendingShared
+	}
+	return &writer{ctx: ctx, store: s, barrier: b, most: most, room: most}
 }
 
 // append stores an entry and returns its sequence.
@@ -166,7 +178,7 @@ func (w *writer) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sending--
-	w.room = min(w.room+1, sendingMost)
+	w.room = min(w.room+1, w.most)
 	w.dispatch()
 }
 
@@ -175,7 +187,7 @@ func (w *writer) dispatch() {
 	if w.batching {
 		return
 	}
-	if len(w.waiting) < batchFrom {
+	if w.barrier != nil || len(w.waiting) < batchFrom {
 		w.sendSingly()
 		return
 	}
@@ -234,6 +246,22 @@ func (w *writer) sendBatch(batch []*request) {
 	w.batching = false
 	w.room = 1 // those of the batch come again: let them gather while the first is on its way
 	w.dispatch()
+}
+
+// settled returns when a sequence that the store gave, and all before it, is durable.
+// After an error of the disk the partition takes nothing any more.
+func (w *writer) settled(ctx context.Context, seq uint64) error {
+	if w.barrier == nil || seq <= w.durable.Load() {
+		return nil
+	}
+	err := w.barrier.pass(ctx)
+	switch {
+	case err == nil:
+		raise(&w.durable, seq)
+	case ctx.Err() == nil:
+		err = w.halt(fmt.Errorf("%w: %w", ErrFull, err))
+	}
+	return err
 }
 
 // saw notes a sequence that is stored.

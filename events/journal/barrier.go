@@ -1,0 +1,209 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// A barrier makes what was written to a stream's files durable. The server in this
+// process hands each message to the system before it acknowledges it, and leaves the
+// disk to us: one sync serves all who wait for it. Nothing that was not behind a
+// barrier may leave the journal, neither as stored nor as read.
+type barrier struct {
+	sync func() error // makes durable what was written before it is called
+
+	mu      sync.Mutex // guards all below
+	arrived uint64     // how many have come
+	through uint64     // how many of them are through: what they had seen is durable
+	turn    chan struct{}
+	broken  error // of a sync; stays: what the system has dropped then, nobody knows
+}
+
+// pass returns when all that was written before the call is durable. A call that
+// finds no sync under way makes one at once; the others wait for it, and one of
+// them makes the next for all. An error of the disk is the answer to everybody from
+// then on.
+func (b *barrier) pass(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.arrived++
+	for me := b.arrived; b.through < me && b.broken == nil; {
+		if b.turn == nil {
+			b.lead()
+			continue
+		}
+		turn := b.turn
+		b.mu.Unlock()
+		select {
+		case <-turn:
+			b.mu.Lock()
+		case <-ctx.Done():
+			b.mu.Lock()
+			return ctx.Err()
+		}
+	}
+	return b.broken
+}
+
+// lead makes a sync for all who have arrived. The caller holds mu, which is free
+// meanwhile.
+func (b *barrier) lead() {
+	all, turn := b.arrived, make(chan struct{})
+	b.turn = turn
+	b.mu.Unlock()
+	err := b.sync()
+	b.mu.Lock()
+	b.turn = nil
+	close(turn)
+	if err != nil {
+		b.broken = fmt.Errorf("sync to disk: %w", err)
+		return
+	}
+	b.through = all
+}
+
+// messagesDir is the folder with a stream's block files in an embedded store.
+func messagesDir(dir, stream string) string { return filepath.Join(streamsDir(dir), stream, "msgs") }
+
+// streamsDir is the folder of all streams of an embedded store.
+func streamsDir(dir string) string {
+	return filepath.Join(dir, storeName, "jetstream", server.DEFAULT_GLOBAL_ACCOUNT, "streams")
+}
+
+// growing are the block files of a stream that only grows: the server appends to the
+// newest, and begins the next, with the next number, when it is full.
+type growing struct {
+	dir    string
+	newest *os.File // nil until there is one
+	number int      // its
+}
+
+// sync makes durable what was written before, in the newest block and in those that
+// it followed since the last time. At first that is any of them: another process may
+// have written it and been killed.
+func (g *growing) sync() error {
+	if g.newest == nil {
+		return g.begin()
+	}
+	begun := false
+	for {
+		next, err := openBlock(g.dir, g.number+1)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := g.newest.Sync(); err != nil {
+			return errors.Join(err, closeIf(next))
+		}
+		if next == nil {
+			break
+		}
+		if err := g.newest.Close(); err != nil {
+			return errors.Join(err, next.Close())
+		}
+		g.newest, g.number, begun = next, g.number+1, true
+	}
+	if !begun {
+		return nil
+	}
+	return syncNames(g.dir)
+}
+
+// begin syncs all that there is and finds the newest block.
+func (g *growing) begin() error {
+	files, err := os.ReadDir(g.dir)
+	if err != nil {
+		return err
+	}
+	newest := 0
+	for _, file := range files {
+		digits, is := strings.CutSuffix(file.Name(), ".blk")
+		if n, err := strconv.Atoi(digits); is && err == nil {
+			newest = max(newest, n)
+		}
+	}
+	if newest > 0 { // held before it is synced, so that a next one is not missed
+		if g.newest, err = openBlock(g.dir, newest); err != nil {
+			return err
+		}
+		g.number = newest
+	}
+	return syncFolder(g.dir)
+}
+
+func (g *growing) close() error { return closeIf(g.newest) }
+
+func closeIf(f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	return f.Close()
+}
+
+// openBlock opens a block file to sync it, for which some systems want it writable.
+func openBlock(dir string, number int) (*os.File, error) {
+	return os.OpenFile(filepath.Join(dir, strconv.Itoa(number)+".blk"), os.O_RDWR, 0)
+}
+
+// syncTree makes a folder and all that is in it, at any depth, durable.
+func syncTree(dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // the server works meanwhile
+			return nil
+		case err != nil:
+			return err
+		case entry.IsDir():
+			return syncFolder(path)
+		}
+		return nil
+	})
+}
+
+// syncFolder makes the files of a folder and their names durable. What the server
+// has removed meanwhile is not missed.
+func syncFolder(dir string) error {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if !file.Type().IsRegular() {
+			continue
+		}
+		if err := syncFile(filepath.Join(dir, file.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return syncNames(dir)
+}
+
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// syncNames makes the names in a folder durable. Windows has no such thing, and
+// needs none.
+func syncNames(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
