@@ -32,7 +32,11 @@ const (
 	plain = "plain" // it appends a command line by line
 )
 
-const commandLines = 8
+// How long commits are. Sixteen long ones do not fit in one block.
+const (
+	commandLines = 8
+	longLines    = 15000
+)
 
 // The long form of TestKill; docs/reliability.md has what it gave.
 var kills = flag.Int("kills", 5, "how often TestKill kills a process that appends")
@@ -201,7 +205,7 @@ func checkStored(t *testing.T, dir string, acked []stored) {
 				t.Errorf("sequence %d: commit %s stands twice", c.Seq, c.ID)
 			}
 			ids[c.ID] = true
-			if string(c.Payload) != strings.Repeat(campaign+"\n", commandLines) {
+			if text := string(c.Payload); text != strings.Repeat(campaign+"\n", commandLines) && text != strings.Repeat(campaign+"\n", longLines) {
 				t.Errorf("sequence %d: other bytes", c.Seq)
 			}
 			at[stored{campaign, c.ID, c.Seq}] = true

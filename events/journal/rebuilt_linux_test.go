@@ -2,7 +2,9 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -24,7 +26,7 @@ type promise struct {
 }
 
 // writeOn has writers append so often each, and returns what was promised when.
-func writeOn(t *testing.T, disk *blocktest.Disk, j Journal, writers, each int) []promise {
+func writeOn(t *testing.T, disk *blocktest.Disk, j Journal, writers, each, lines int) []promise {
 	t.Helper()
 	var mu sync.Mutex
 	var promises []promise
@@ -33,7 +35,7 @@ func writeOn(t *testing.T, disk *blocktest.Disk, j Journal, writers, each int) [
 		group.Go(func() {
 			campaign, last := uuid.NewString(), uint64(0)
 			for range each {
-				e := Entry{Campaign: campaign, ID: uuid.NewString(), Expected: last, Payload: []byte(strings.Repeat(campaign+"\n", 8))}
+				e := Entry{Campaign: campaign, ID: uuid.NewString(), Expected: last, Payload: []byte(strings.Repeat(campaign+"\n", lines))}
 				seq, err := j.Append(context.Background(), e)
 				if err != nil {
 					t.Errorf("append: %v", err)
@@ -51,8 +53,72 @@ func writeOn(t *testing.T, disk *blocktest.Disk, j Journal, writers, each int) [
 	return promises
 }
 
-// recorded writes to a store on a new disk, some singly and some in batches.
-func recorded(t *testing.T, kind string, size int, unsafe bool) (*blocktest.History, []promise) {
+// put is a key of the bucket that was promised when so much had reached the disk.
+type put struct {
+	key string
+	by  int
+}
+
+const rebuiltBucket = "beside"
+
+// putInto puts keys into a bucket and deletes every third of them, until it is told
+// to stop, and returns what was promised when: a deleted key has the name "-".
+func putInto(t *testing.T, disk *blocktest.Disk, j Journal, stop <-chan struct{}) (puts []put) {
+	t.Helper()
+	bucket, err := j.Bucket(soon(t), rebuiltBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; ; i++ {
+		select {
+		case <-stop:
+			return puts
+		default:
+		}
+		key := fmt.Sprintf("key-%d", i)
+		if _, err := bucket.Put(soon(t), key, []byte(key)); err != nil {
+			t.Errorf("put: %v", err)
+			return puts
+		}
+		if i%3 > 0 {
+			puts = append(puts, put{key, disk.Len()})
+			continue
+		}
+		if err := bucket.Delete(soon(t), key); err != nil {
+			t.Errorf("delete: %v", err)
+			return puts
+		}
+		puts = append(puts, put{"-" + key, disk.Len()})
+	}
+}
+
+// checkPuts says whether a bucket has what it must have at a moment.
+func checkPuts(t *testing.T, dir string, puts []put, moment int) {
+	t.Helper()
+	j, err := Embedded(soon(t), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	bucket, err := j.Bucket(soon(t), rebuiltBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range puts {
+		if p.by > moment {
+			return
+		}
+		key, gone := strings.CutPrefix(p.key, "-")
+		value, _, err := bucket.Get(soon(t), key)
+		if gone != errors.Is(err, ErrNotFound) || !gone && string(value) != key {
+			t.Fatalf("bucket: %s is %q, %v", p.key, value, err)
+		}
+	}
+}
+
+// recorded writes to a store on a new disk, singly and together, to the end of a block
+// and beyond it, and beside it into a bucket.
+func recorded(t *testing.T, kind string, size int, unsafe bool) (*blocktest.History, []promise, []put) {
 	t.Helper()
 	disk := blocktest.New(t, size)
 	disk.Format(kind)
@@ -63,15 +129,23 @@ func recorded(t *testing.T, kind string, size int, unsafe bool) (*blocktest.Hist
 		t.Fatal(err)
 	}
 	var promises []promise
-	for _, phase := range []struct{ writers, each int }{{1, 60}, {40, 15}, {3, 40}} { // singly, in batches, both
-		promises = append(promises, writeOn(t, disk, j, phase.writers, phase.each)...)
+	var puts []put
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		puts = putInto(t, disk, j, stop)
+	}()
+	for _, phase := range []struct{ writers, each, lines int }{{1, 60, commandLines}, {2, 9, longLines}, {40, 15, commandLines}, {3, 40, commandLines}} {
+		promises = append(promises, writeOn(t, disk, j, phase.writers, phase.each, phase.lines)...)
 	}
+	close(stop)
+	<-stopped
 	disk.Stop(history)
 	if err := j.Close(); err != nil {
 		t.Error(err)
 	}
 	disk.Unmount()
-	return history, promises
+	return history, promises, puts
 }
 
 // The power goes at any moment, below the file system: of what was written since the
@@ -88,7 +162,7 @@ func TestPowerCutRebuilt(t *testing.T) {
 				t.Skip("takes seconds: xfs wants a large disk")
 			}
 			random := rand.New(rand.NewPCG(seed, 5))
-			history, promises := recorded(t, kind, size, false)
+			history, promises, puts := recorded(t, kind, size, false)
 			disk := blocktest.New(t, size)
 			cuts := history.Cuts(disk)
 			held := 0
@@ -98,18 +172,19 @@ func TestPowerCutRebuilt(t *testing.T) {
 				held += len(acked)
 				dir := filepath.Join(disk.Mount(), "store")
 				checkStored(t, dir, acked)
+				checkPuts(t, dir, puts, moment)
 				goOn(t, dir)
 				disk.Unmount()
 				if t.Failed() {
 					t.Fatalf("at moment %d", moment)
 				}
 			}
-			t.Logf("%d disks of %d flushes and %d commits: %d writes lost, %d torn; %d promises, all kept", *rebuilds, history.Flushes(), len(promises), cuts.Lost, cuts.Torn, held)
+			t.Logf("%d disks of %d flushes, %d commits and %d puts: %d writes lost, %d torn; %d promises, all kept", *rebuilds, history.Flushes(), len(promises), len(puts), cuts.Lost, cuts.Torn, held)
 		})
 	}
 	t.Run("without sync", func(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 5))
-		history, promises := recorded(t, "ext4", 64<<20, true)
+		history, promises, _ := recorded(t, "ext4", 64<<20, true)
 		disk := blocktest.New(t, 64<<20)
 		end := history.Moments(1, random)[0]
 		history.Cuts(disk).At(end, random)
