@@ -84,6 +84,7 @@ func streamsDir(dir string) string {
 // newest, and begins the next, with the next number, when it is full.
 type growing struct {
 	dir    string
+	fsync  func(*os.File) error
 	newest *os.File // nil until there is one
 	number int      // its
 }
@@ -101,7 +102,7 @@ func (g *growing) sync() error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := g.newest.Sync(); err != nil {
+		if err := g.fsync(g.newest); err != nil {
 			return errors.Join(err, closeIf(next))
 		}
 		if next == nil {

@@ -3,9 +3,9 @@ package journal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -101,28 +101,35 @@ func TestBarrierBreaks(t *testing.T) {
 	})
 }
 
-// The newest block is followed from number to number, over several at once.
+// The newest block is followed from number to number, over several at once, and
+// each is synced when the next one has begun.
 func TestGrowingFollowsTheBlocks(t *testing.T) {
 	dir := t.TempDir()
-	make := func(number int) {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(number)+".blk"), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	g := &growing{dir: dir}
+	var synced []string
+	g := &growing{dir: dir, fsync: func(f *os.File) error {
+		synced = append(synced, filepath.Base(f.Name()))
+		return f.Sync()
+	}}
 	t.Cleanup(func() { g.close() })
-	for _, step := range []struct {
-		blocks []int
-		newest int
-	}{{nil, 0}, {[]int{9, 10}, 10}, {nil, 10}, {[]int{11}, 11}, {[]int{12, 13, 14}, 14}, {nil, 14}} {
-		for _, number := range step.blocks {
-			make(number)
+	for _, step := range []struct{ blocks, synced []string }{
+		{nil, nil},
+		{[]string{"9.blk", "10.blk"}, nil}, // at first all is synced, by its folder
+		{nil, []string{"10.blk"}},
+		{[]string{"11.blk"}, []string{"10.blk", "11.blk"}},
+		{[]string{"12.blk", "13.blk", "14.blk"}, []string{"11.blk", "12.blk", "13.blk", "14.blk"}},
+		{nil, []string{"14.blk"}},
+	} {
+		for _, name := range step.blocks {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
+		synced = nil
 		if err := g.sync(); err != nil {
 			t.Fatal(err)
 		}
-		if g.number != step.newest {
-			t.Errorf("after blocks %v: the newest is %d, want %d", step.blocks, g.number, step.newest)
+		if !slices.Equal(synced, step.synced) {
+			t.Errorf("after blocks %v: synced %v, want %v", step.blocks, synced, step.synced)
 		}
 	}
 	g.newest.Close()

@@ -203,7 +203,7 @@ func (e *embedded) barriers(dir string, partitions int) []*barrier {
 		return barriers
 	}
 	for p := range barriers {
-		g := &growing{dir: messagesDir(dir, streamName(p))}
+		g := &growing{dir: messagesDir(dir, streamName(p)), fsync: (*os.File).Sync}
 		e.grown = append(e.grown, g)
 		barriers[p] = &barrier{sync: g.sync}
 	}
