@@ -71,6 +71,33 @@ func TestGoldenRuleNamesBothSkills(t *testing.T) {
 	}
 }
 
+// "At the expense of any skill in two handed swords": what he holds is his area
+// unless another is named, in the singular as in the plural.
+func TestAreas(t *testing.T) {
+	e := open(t, `{"perp.combat_rounds":"free"}`)
+	finnin, foe := e.person("Finnin", courtier), e.person("Foe", plain)
+	for _, c := range []struct {
+		with string
+		want []events.Modifier // what is worth 0 is not among them
+	}{
+		{`"weapon":"two handed sword"`, []events.Modifier{}},
+		{`"weapon":"claymore","area":"TWO HANDED SWORD"`, []events.Modifier{}},
+		{`"weapon":"claymore"`, []events.Modifier{{Label: "Swords", Value: 1, Rule: "PERP-4"}}},
+		{`"area":"rapiers","weapon":"claymore"`, []events.Modifier{{Label: "Swords", Value: 2, Rule: "PERP-7"}}},
+		{`"weapon":"Rapier"`, []events.Modifier{{Label: "Swords", Value: 2, Rule: "PERP-7"}}},
+	} {
+		e.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"with":{"skills":["Swords"],%s}}`, finnin, foe, c.with), 1, 10)
+		if got := e.roll().Modifiers; !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.with, got, c.want)
+		}
+		e.Must("gm", "heal.grant", fmt.Sprintf(`{"character":%q,"points":12,"cause":"a potion"}`, finnin))
+	}
+	create := `{"name":"X","kind":"pc","creation":"book","sheet":{"traits":{"Vain":-2},"skills":{"Swords":{"points":1,"specializations":%s,"exclusions":%s}},"hp":12}}`
+	e.refused("area_specialized_and_excluded", "character.create", create, `["Sabre"]`, `["Sabres"]`)
+	e.refused("exclusions_missing", "character.create", create, `["Sabre","Sabres"]`, `["Axe","axes"]`)
+	e.Must("gm", "character.create", fmt.Sprintf(create, `["Sabre","Sabres"]`, `["Axe","Mace"]`))
+}
+
 // "A rank-7 test to batter down": 7 is not above 7.
 func TestStoreroomDoor(t *testing.T) {
 	for _, c := range []struct {
@@ -435,7 +462,7 @@ func lastWound(e evening) *events.WoundInflicted {
 // Shields and the shield skill, damage traits and skills, toughness, and a
 // parry that is rolled with the shield skill.
 func TestHandToHand(t *testing.T) {
-	const a = `{"traits":{"Strong":2,"Weak":-1},"skills":{"Shield use":{"points":3,"kind":"shield"},"Swords":{"points":1,"kind":"weapon"},"Clumsy":{"points":-2},"Anatomy":{"points":2,"kind":"damage"}},
+	const a = `{"traits":{"Strong":2,"Weak":-1},"skills":{"Shield use":{"points":3,"kind":"shield"},"Swords":{"points":1,"kind":"weapon"},"Clumsy":{"points":-2},"Acrobatics":{"points":4,"kind":"dodge"},"Anatomy":{"points":2,"kind":"damage"}},
 		"hp":20,"shield":true,"weapons":[{"name":"claymore","class":"large"}]}`
 	const b = `{"traits":{"Tough":1,"Frail":-1},"skills":{},"hp":20}`
 	for _, c := range []struct {
@@ -454,6 +481,8 @@ func TestHandToHand(t *testing.T) {
 		{"the attacker parries and wins", `{"parry":true}`, `{}`, []int{10, 1}, 20, 20},
 		{"a parry with the shield skill takes off the weapon skill", `{"skills":["Shield use"],"parry":true,"weapon_skill":"Swords"}`, `{"weapon":"claymore"}`, []int{1, 10}, 20 - (5 + 3 - 3 - 1), 20},
 		{"the shield skill itself is not taken off", `{"skills":["Shield use"],"parry":true}`, `{"weapon":"claymore"}`, []int{1, 10}, 20 - (5 + 3 - 3), 20},
+		{"a skill that is for something else is not taken off", `{"skills":["Acrobatics"],"shield":false,"parry":true}`, `{"weapon":"claymore"}`, []int{1, 10}, 20 - (5 + 3 - 3), 20},
+		{"the weapon skill is, where it is named beside that", `{"skills":["Acrobatics"],"shield":false,"parry":true,"weapon_skill":"Swords"}`, `{"weapon":"claymore"}`, []int{1, 10}, 20 - (5 + 3 - 3 - 1), 20},
 		{"a negative skill is not forced on a parrier", `{"skills":["Clumsy"],"shield":false,"parry":true,"weapon":"unarmed"}`, `{"weapon":"claymore"}`, []int{5, 5}, 20 - (2 + 3), 20},
 		{"what would make it worse is not forced on a parrier", `{"parry":true,"parry_traits":["Weak"],"weapon":"unarmed"}`, `{"weapon":"claymore"}`, []int{1, 4}, 20 - (2 + 3), 20},
 	} {
@@ -719,6 +748,56 @@ func TestStateOfABody(t *testing.T) {
 	says(plainly, fmt.Sprintf(`{"share":{"points":5,"weapon":"unarmed","targets":[{"character":%q},{"character":%q}]}}`, clad, foe))
 	e.Must("gm", "perp.share", fmt.Sprintf(`{"character":%q,"shares":[{"character":%q,"points":5}]}`, plainly, foe))
 	says(plainly, "")
+}
+
+// Who asks why is told the rule of each thing that happened, and a blow with
+// everything its damage is made of.
+func TestWhy(t *testing.T) {
+	e := open(t, `{"perp.gang_mode":"brutal","perp.combat_rounds":"free"}`)
+	const fencer = `{"traits":{},"skills":{"Fencing":{"points":2}},"hp":12,"weapons":[{"name":"blade","class":"medium"}]}`
+	a, b, c := e.person("A", fencer), e.person("B", fencer), e.person("C", fencer)
+	gang := fmt.Sprintf(`{"target":%q,"attackers":[{"character":%q},{"character":%q}]}`, a, b, c)
+	for _, step := range []struct {
+		typ, data string
+		faces     []int
+		rules     string
+	}{
+		{"attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"with":{"skills":["Fencing"]},"against":{"skills":["Fencing"],"parry":true}}`, a, b), []int{8, 4}, "PERP-20 PERP-41"},
+		{"perp.gang", gang, []int{3, 4, 5}, "PERP-20 PERP-20 PERP-31"},
+		{"perp.gang", gang, []int{1, 2, 4}, "PERP-20 PERP-20 PERP-32"},
+		{"perp.share", fmt.Sprintf(`{"character":%q,"shares":[{"character":%q,"points":3}]}`, a, c), nil, "PERP-41 PERP-32"},
+		{"perp.wear", fmt.Sprintf(`{"character":%q,"armour":"leather"}`, a), nil, "PERP-45"},
+		{"perp.wear", fmt.Sprintf(`{"character":%q,"armour":"powered"}`, a), nil, "PERP-47"},
+		{"heal.grant", fmt.Sprintf(`{"character":%q,"points":1,"cause":"a potion"}`, a), nil, "PERP-53"},
+		{"wound.inflict", fmt.Sprintf(`{"character":%q,"points":1,"cause":"a fall"}`, a), nil, "PERP-12"},
+	} {
+		n := len(e.Records)
+		e.Must("gm", step.typ, step.data, step.faces...)
+		var cited []string
+		for _, rec := range e.Records[n:] {
+			if rec.Type != "roll.made" {
+				cited = append(cited, rules.RuleOf(book.System, decode[events.Event](e, rec)))
+			}
+		}
+		if got := strings.Join(cited, " "); got != step.rules {
+			t.Errorf("%s is told by %s, want %s", step.typ, got, step.rules)
+		}
+		if step.typ != "attack" {
+			continue
+		}
+		const want = "rolled 8 + 2 against 6: wins by 4, +4 margin +2 blade, medium weapon -2 parry with blade, medium weapon -2 Fencing = 2 points"
+		throws := e.roll().Throws()
+		blow, lost := throws[0], throws[1]
+		if got := rules.Narrate(book.System, e.State.Options, blow, nil); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if parts := rules.DamageOf(book.System, blow); len(parts) != 4 || parts[3] != (events.Modifier{Label: "Fencing", Value: -2, Rule: "PERP-26"}) {
+			t.Errorf("the damage is made of %v", parts)
+		}
+		if got := rules.Narrate(book.System, e.State.Options, lost, nil); got != "rolled 4 + 2 against 10: loses by 4" || rules.DamageOf(book.System, lost) != nil {
+			t.Errorf("who lost is told: %s", got)
+		}
+	}
 }
 
 // Tending takes a medical skill, or one without a kind that the table takes for
