@@ -232,6 +232,44 @@ func TestGangingUp(t *testing.T) {
 	}
 }
 
+// What counts by the brutal rules beside dice, skill and weapon.
+func TestBrutally(t *testing.T) {
+	const fighter = `{"traits":{"Strong":2,"Frail":-1},"skills":{"Swords":{"points":2,"kind":"weapon"},"Anatomy":{"points":1,"kind":"damage"}},
+		"hp":20,"armour":%q,"shield":true,"weapons":[{"name":"arm","class":"medium"}]}`
+	const traits = `,"perp.brutal_group_traits":true`
+	for _, c := range []struct {
+		name, options, lone, first string
+		faces                      []int
+		group, alone, hp           int
+	}{
+		{"only the lone fighter has a shield", ``, `{}`, ``, []int{2, 3, 4}, 5, 5, 20},
+		{"armour stops a group's blow", ``, `{"shield":false}`, ``, []int{2, 5, 4}, 7, 4, 20 - (3 + 2 - 1)},
+		{"a parry takes off weapon and skill", ``, `{"shield":false,"skills":["Swords"],"parry":true}`, ``, []int{8, 9, 4}, 17, 6, 20 - (11 + 2 - 2 - 2 - 1)},
+		{"the situation of each attacker", ``, `{"shield":false}`, `,"modifiers":[{"label":"from behind","value":3}]`, []int{2, 3, 4}, 8, 4, 20 - (4 + 2 - 1)},
+		{"traits for damage", traits, `{"shield":false}`, `,"damage_traits":["Strong"]`, []int{2, 3, 4}, 5, 4, 20 - (1 + 2 + 2 - 1)},
+	} {
+		e := open(t, `{"perp.gang_mode":"brutal"`+c.options+`}`)
+		lone, a, b := e.person("Lone", fmt.Sprintf(fighter, "leather")), e.person("A", fmt.Sprintf(fighter, "none")), e.person("B", fmt.Sprintf(fighter, "none"))
+		gang := `{"target":%q,"against":%s,"attackers":[{"character":%q%s},{"character":%q}]}`
+		e.Must("gm", "perp.gang", fmt.Sprintf(gang, lone, c.lone, a, c.first, b), c.faces...)
+		if r := e.roll(); r.Total != c.group || r.Also[0].Total != c.alone || e.body(lone).HP != c.hp {
+			t.Errorf("%s: %d against %d leaves %d, want %d, %d, %d", c.name, r.Total, r.Also[0].Total, e.body(lone).HP, c.group, c.alone, c.hp)
+		}
+		e.advance("3s")
+		e.refused("group_counts_dice_and_best_skill", "perp.gang", gang, lone, `{}`, a, `,"damage_skills":["Anatomy"]`, b)
+		// Nothing is taken off a share of nothing, and nothing added to it.
+		e.Must("gm", "perp.gang", fmt.Sprintf(gang, lone, `{"shield":false}`, a, ``, b), 1, 2, 8)
+		e.Must("gm", "perp.share", fmt.Sprintf(`{"character":%q,"shares":[{"character":%q,"points":0},{"character":%q,"points":7}]}`, lone, a, b))
+		e.stands(b, 13, "hurt")
+	}
+	e := open(t, `{"perp.gang_mode":"brutal"}`)
+	lone, a, b := e.person("Lone", fmt.Sprintf(fighter, "none")), e.person("A", fmt.Sprintf(fighter, "none")), e.person("B", fmt.Sprintf(fighter, "none"))
+	e.Must("gm", "perp.gang", fmt.Sprintf(`{"target":%q,"attackers":[{"character":%q,"soak_traits":["Frail"]},{"character":%q,"soak_traits":["Frail"]}]}`, lone, a, b), 1, 2, 8)
+	e.Must("gm", "perp.share", fmt.Sprintf(`{"character":%q,"shares":[{"character":%q,"points":0},{"character":%q,"points":8}]}`, lone, a, b))
+	e.stands(a, 20, "well")
+	e.stands(b, 11, "hurt") // 8, and 1 for being frail
+}
+
 // The lone winner of a brutal fight shares out the damage afterwards; armour
 // takes off each share.
 func TestShareOut(t *testing.T) {
@@ -310,6 +348,22 @@ func TestVolley(t *testing.T) {
 	e.refused("target_not_declared", "perp.volley", "%s", fire(ids[:1], ids[1]))
 	e.refused("target_without_a_shot", "perp.volley", "%s", fire(ids, ids[1]))
 	e.refused("target_twice", "perp.volley", "%s", fire([]string{ids[0], ids[0]}, ids[0]))
+	// Cover is a target's own, and so is what is wrong with one.
+	covered := strings.Replace(fire(ids[:2], ids[:2]...), `{"character":"`+ids[1]+`"}`, `{"character":"`+ids[1]+`",%s}`, 1)
+	for _, c := range []struct{ code, field, rest string }{
+		{"fully_behind_hard_cover", "targets.1.cover.hard_quarters", `"cover":{"hard_quarters":4}`},
+		{"no_parry_against_missiles", "targets.1.against.parry", `"against":{"parry":true}`},
+	} {
+		if no := e.refused(c.code, "perp.volley", covered, c.rest); no.Field != c.field {
+			t.Errorf("%s is about %s, want %s", c.code, no.Field, c.field)
+		}
+	}
+	parrying := strings.Replace(fire(ids[:1], ids[0]), `"skills"`, `"parry":true,"skills"`, 1)
+	if no := e.refused("no_parry_against_missiles", "perp.volley", "%s", parrying); no.Field != "with.parry" {
+		t.Errorf("%+v", no)
+	}
+	e.Must("gm", "perp.volley", fmt.Sprintf(covered, `"cover":{"hard_quarters":3}`), 1, 1, 8, 5) // 8 and 2, less 2 targets and 3 quarters
+	e.stands(ids[1], 16, "hurt")
 	// Who falls at the first shot is rolled for at the next all the same.
 	e.Must("gm", "perp.volley", fire(ids[2:], ids[2], ids[2]), 10, 5, 10, 5)
 	e.stands(ids[2], -24, "dead")
@@ -328,13 +382,16 @@ func TestVolley(t *testing.T) {
 func TestMissiles(t *testing.T) {
 	e := open(t, `{"perp.combat_rounds":"free"}`)
 	finnin := e.person("Finnin", courtier)
-	foe := e.person("Foe", `{"traits":{"Quick":1},"skills":{"Dodge":{"points":2,"kind":"dodge"},"Axe":{"points":3,"kind":"weapon"},"Shield use":{"points":1,"kind":"shield"},"First aid":{"points":1,"kind":"medical"},"Anatomy":{"points":1,"kind":"damage"},"Running":{"points":1}},"hp":20,"shield":true,"weapons":[{"name":"axe","class":"battle axe"}]}`)
+	foe := e.person("Foe", `{"traits":{"Quick":1,"Tough":1},"skills":{"Dodge":{"points":2,"kind":"dodge"},"Axe":{"points":3,"kind":"weapon"},"Shield use":{"points":1,"kind":"shield"},"First aid":{"points":1,"kind":"medical"},"Anatomy":{"points":1,"kind":"damage"},"Running":{"points":1}},"hp":20,"shield":true,"weapons":[{"name":"axe","class":"battle axe"}]}`)
 	shoot := func(rest string, faces ...int) {
 		t.Helper()
 		e.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,%s}`, finnin, foe, rest), faces...)
 	}
 	shoot(`"with":{"skills":["Archery"],"weapon":"long bow"},"against":{"skills":["Dodge"],"traits":["Quick"]}`, 8, 2)
 	e.stands(foe, 13, "hurt") // 9 against 5: 4 and 3
+	shoot(`"with":{"weapon":"dart"},"against":{"soak_traits":["Tough"]}`, 5, 2)
+	e.stands(foe, 10, "hurt") // 3 and 1, less 1 for toughness
+	e.Must("gm", "heal.grant", fmt.Sprintf(`{"character":%q,"points":3,"cause":"a potion"}`, foe))
 	shoot(`"with":{"weapon":"dart"}`, 2, 9)
 	e.stands(finnin, 12, "well") // the target can do no damage
 	shoot(`"with":{"weapon":"machine gun"},"cover":{"soft":"half","hard_quarters":1}`, 8, 5)
@@ -656,6 +713,7 @@ func TestTexts(t *testing.T) {
 		{"cause", "heal.grant", fmt.Sprintf(`{"character":%q,"points":1,"cause":%s}`, foe, hidden)},
 		{"hand_skill", "wound.treat", fmt.Sprintf(`{"character":%q,"by":%q,"hand_skill":1,"tools":true}`, foe, id)},
 		{"by", "wound.treat", fmt.Sprintf(`{"character":%q,"hand_skill":1,"skills":["Herbs"],"tools":true}`, foe)},
+		{"by", "wound.treat", fmt.Sprintf(`{"character":%q,"hand_skill":1,"traits":["Calm"],"tools":true}`, foe)},
 		{"sheet.skills.A.description", "character.create", fmt.Sprintf(`{"name":"X","kind":"pc","creation":"free","sheet":{"traits":{},"skills":{"A":{"points":1,"description":%s}},"hp":5}}`, hidden)},
 	} {
 		var bad *rules.Invalid
