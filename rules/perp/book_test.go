@@ -131,6 +131,9 @@ func TestClosedTest(t *testing.T) {
 	lab := `"closed":{"any_skill":["chemistry"],"tools":["Laboratory"]}`
 	e.refused("closed_no_tools", "check", `{"character":%q,%s,"tools":["crowbar"]}`, chemist, lab)
 	e.Must("gm", "check", fmt.Sprintf(`{"character":%q,%s,"tools":["laboratory"]}`, chemist, lab), 4)
+	both := `"closed":{"any_skill":["chemistry"],"tools":["Laboratory","Gloves"]}`
+	e.refused("closed_no_tools", "check", `{"character":%q,%s,"tools":["laboratory"]}`, chemist, both)
+	e.Must("gm", "check", fmt.Sprintf(`{"character":%q,%s,"tools":["gloves","laboratory"]}`, chemist, both), 4)
 	sword := `"closed":{"any_skill":["Swords"]},"area":"Two handed swords"`
 	e.refused("closed_no_skill", "check", `{"character":%q,%s}`, finnin, sword)
 	other := open(t, `{"perp.exclusion_counts_as_zero_level":true}`)
@@ -500,6 +503,10 @@ func TestArmour(t *testing.T) {
 	e.refused("no_powered_armour", "perp.power", `{"character":%q,"on":true}`, foe)
 	e.Must("gm", "perp.wear", fmt.Sprintf(`{"character":%q,"armour":"leather"}`, id))
 	e.refused("no_change", "perp.wear", `{"character":%q,"armour":"leather"}`, id)
+	e.Must("gm", "check", fmt.Sprintf(`{"character":%q,"traits":["Hot"],"about":["agility"]}`, id), 5)
+	if got := e.roll().Total; got != 4 {
+		t.Errorf("hot counts once, however it is named: %d", got)
+	}
 	e.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"with":{"weapon":"mace"}}`, foe, id), 8, 5)
 	e.stands(id, 8, "hurt")
 	if w := lastWound(e); w.Absorbed != 1 || w.Points != 4 || w.Weapon != "mace" {
@@ -528,6 +535,7 @@ func TestHandToHand(t *testing.T) {
 		a, b                int
 	}{
 		{"shield skill wins, the weapon counts", `{"skills":["Shield use"]}`, `{}`, []int{5, 5}, 20, 13},
+		{"with the shield that is on the sheet", `{"skills":["Shield use"],"shield":true}`, `{}`, []int{5, 5}, 20, 13},
 		{"without the shield", `{"skills":["Shield use"],"shield":false}`, `{}`, []int{5, 5}, 20, 14},
 		{"strong adds to damage", `{"damage_traits":["Strong"]}`, `{}`, []int{5, 5}, 20, 14},
 		{"a skill for damage", `{"damage_skills":["Anatomy"]}`, `{}`, []int{5, 5}, 20, 14},
@@ -606,11 +614,18 @@ func TestSetting(t *testing.T) {
 		return `{"name":"X","kind":"pc","creation":"book","sheet":{"traits":{"Vain":-2},"skills":{` + skills + `},"hp":12}}`
 	}
 	e.refused("zero_level_prescribed", "character.create", "%s", create(`"Swords":{"points":1}`))
+	e.refused("zero_level_prescribed", "character.create", "%s", create(`"Street wise":{"points":-1}`))
 	e.refused("skill_not_listed", "character.create", "%s", create(`"Street wise":{"points":0},"Cooking":{"points":1}`))
 	id := e.Must("gm", "character.create", create(`"Street wise":{"points":0},"Swords":{"points":0},"lore":{"points":2}`))
 	foe := e.person("Foe", `{"traits":{},"skills":{},"hp":20}`)
 	e.Must("gm", "perp.volley", fmt.Sprintf(`{"attacker":%q,"with":{"weapon":"pepperbox"},"targets":[{"character":%q}],"shots":[%[2]q,%[2]q,%[2]q,%[2]q]}`, id, foe), 6, 5, 5, 5, 5, 6, 5, 5)
 	e.stands(foe, 18, "hurt")
+	own := e.Must("gm", "character.create", `{"name":"Y","kind":"pc","creation":"free","sheet":{"traits":{},"skills":{},"hp":12,"weapons":[{"name":"Pepperbox","class":"big gun"}]}}`)
+	e.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q}`, own, foe), 6, 5)
+	e.stands(foe, 14, "hurt") // the weapon on the sheet goes before that of the campaign
+	e.Must("gm", "setting.define", `{"reason":"the streets","setting":{"zero_level":["Street wise"]}}`)
+	e.Must("gm", "character.create", create(`"Street wise":{"points":0},"A":{"points":0},"B":{"points":0},"C":{"points":0}`))
+	e.refused("too_many_zero_level", "character.create", "%s", create(`"Street wise":{"points":0},"A":{"points":0},"B":{"points":0},"C":{"points":0},"D":{"points":0}`))
 	e.Must("gm", "setting.define", `{"reason":"schooling","setting":{"zero_level":["Street wise"],"zero_level_instead":true}}`)
 	e.refused("too_many_zero_level", "character.create", "%s", create(`"Street wise":{"points":0},"Swords":{"points":0}`))
 	e.Must("gm", "character.create", create(`"Street wise":{"points":0}`))
