@@ -212,9 +212,15 @@ func (t *Teller) happened(e events.CharacterEvent) string {
 		return fmt.Sprintf("game time is held: %s could die of the %s check that is due at %s", name, e.Kind, strings.TrimSpace(GameTime(e.Due)))
 	}
 	if after := e.Of().After; after != nil && after.Health != t.health[e.Of().Character] {
-		return fmt.Sprintf("%s: %s, %s", name, e.Type(), standing(after))
+		return fmt.Sprintf("%s: %s, %s", name, Named(e.Type()), standing(after))
 	}
 	return ""
+}
+
+// Named is an event type that only one system has, as people say it:
+// perp.share_won is "share won".
+func Named(typ string) string {
+	return strings.ReplaceAll(typ[strings.LastIndexByte(typ, '.')+1:], "_", " ")
 }
 
 // table tells what happened at the table.

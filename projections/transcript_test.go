@@ -140,3 +140,20 @@ func TestTranscriptWriter(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// An event that no line is written for is told by what its system calls it.
+func TestNamed(t *testing.T) {
+	for typ, want := range map[string]string{"perp.share_won": "share won", "rpgamix.omen": "omen", "omen": "omen"} {
+		if got := Named(typ); got != want {
+			t.Errorf("%s is told as %q, want %q", typ, got, want)
+		}
+	}
+	if got := NewTeller().happened(&fright{events.Subject{After: &events.Vitals{Health: events.Health{Points: 3, Max: 5, Rank: "hurt"}}}}); !strings.Contains(got, ": cold fright, 3/5, hurt") {
+		t.Errorf("told as %q", got)
+	}
+}
+
+// fright is an event of a system that changes how somebody stands.
+type fright struct{ events.Subject }
+
+func (*fright) Type() string { return "toy.cold_fright" }

@@ -429,7 +429,7 @@ func (a *Auditor) effect(rec events.Record, e events.Event) AuditEffect {
 	if text := a.teller.Say(rec); text != "" {
 		f.Text = text
 	} else if ce, about := e.(events.CharacterEvent); about {
-		f.Text = a.teller.Name(ce.Of().Character) + ": " + rec.Type
+		f.Text = a.teller.Name(ce.Of().Character) + ": " + projections.Named(rec.Type)
 	}
 	f.Rule = a.ruleOf(e)
 	f.Title = a.title(f.Rule)

@@ -69,6 +69,28 @@ func explained(t *testing.T, rt *rapid.T, tb *rulestest.Table, book *rules.Book,
 	}
 }
 
+// What only one system has is told in words, not by its event type.
+func TestAuditInWords(t *testing.T) {
+	book, err := systems.Library().Find("perp", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tb := rulestest.NewTable(t, book, `{"perp.gang_mode":"brutal"}`)
+	tb.Must("gm", "session.open", `{"title":"one","kind":"table"}`)
+	person := func(name string) string {
+		return tb.Must("gm", "character.create", fmt.Sprintf(`{"name":%q,"kind":"npc","creation":"free","sheet":{"traits":{},"skills":{},"hp":12}}`, name))
+	}
+	lone, a, b := person("Lone"), person("A"), person("B")
+	tb.Must("gm", "perp.gang", fmt.Sprintf(`{"target":%q,"attackers":[{"character":%q},{"character":%q}]}`, lone, a, b), 1, 2, 9)
+	var told []string
+	for _, c := range explain(t, tb.Payloads, rules.Library{book}, numberOf(t, tb, "roll.made")).Caused {
+		told = append(told, c.Text)
+	}
+	if want := []string{"A: attacked", "B: attacked", "Lone: share won"}; !slices.Equal(told, want) {
+		t.Errorf("told as %q, want %q", told, want)
+	}
+}
+
 // hurtTable is a table of RPGamix with Bob, 25 points.
 func hurtTable(t *testing.T) (tb *rulestest.Table, book *rules.Book, bob string) {
 	book = rules.NewBook(rpgamix.New())

@@ -103,6 +103,27 @@ func TestPrognosisBleeding(t *testing.T) {
 	}
 }
 
+// PERP, 3 points down: a d6 a week, and a third of a d10 over the first week
+// for who is tended with a zero-level skill. By hand: 3 or more on the d6 is 4
+// in 6; of the 2 others one leaves 2 to regain and one leaves 1: 4/6 + 1/6 × 5/6
+// + 1/6. Tended: 0, 1, 2, 3 points with 2, 3, 3, 2 in 10.
+func TestPrognosisWeeks(t *testing.T) {
+	b := lay(t, "perp", "", finnin)
+	opts := replay.PrognosisOptions{First: []rules.Command{b.wound(3)}, Horizon: 2 * 604_800, Points: 2}
+	out, err := replay.Look(b.State, b.id, replay.TreatBoth, nil, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "after a week", out.Untreated.Curve[1].Recovered, 4.0/6, 1e-15)
+	near(t, "after two", out.Untreated.Curve[2].Recovered, 35.0/36, 1e-15)
+	near(t, "tended, after a week", out.Treated.Curve[1].Recovered, (2*4.0/6+3*5.0/6+5)/10, 1e-15)
+	// Still hurt then: no point of the healer's, and a 1 on either d6.
+	near(t, "tended, after two", out.Treated.Curve[2].Recovered, 1-2.0/10*1/6*1/6, 1e-15)
+	if out.Untreated.Death.Probability != 0 || out.Untreated.Recovery.Probability != 1 {
+		t.Errorf("%+v, %+v", out.Untreated.Death, out.Untreated.Recovery)
+	}
+}
+
 // FUDGE has no dice but those of treatment: Near Death lasts five minutes, a
 // Good hand keeps alive with any result of Good or better: 26 of the 36 ways
 // two dice fall.

@@ -117,7 +117,10 @@ func (d *demo) all(ctx context.Context, play play) error {
 func (d *demo) heading(text string) { fmt.Fprintf(d.out, "\n%s\n\n", text) }
 
 // open makes the campaign and acts as its game master from then on.
-func (d *demo) open(name, system string) {
+func (d *demo) open(name, system string) { d.openBy(name, system, nil) }
+
+// openBy opens a campaign with options that are not the defaults.
+func (d *demo) openBy(name, system string, options map[string]any) {
 	if d.err != nil {
 		return
 	}
@@ -128,6 +131,9 @@ func (d *demo) open(name, system string) {
 		} `json:"gm"`
 	}
 	body := map[string]any{"name": name, "system": system}
+	if options != nil {
+		body["options"] = options
+	}
 	if d.err = d.client.call(d.ctx, http.MethodPost, "/v1/campaigns", body, nil, &made); d.err == nil {
 		d.campaign, d.client.token = made.Campaign, made.GM.Token
 	}

@@ -31,28 +31,37 @@ func TestMakeGolden(t *testing.T) {
 		t.Skip("golden ledgers are made once for an edition, with " + makeGolden)
 	}
 	for _, book := range library() {
-		dir := filepath.Join(root, fmt.Sprintf("%s-e%d", book.Name(), book.Edition()))
-		if _, err := os.Stat(dir); err == nil {
-			t.Logf("%s is there already", dir)
-			continue
-		}
-		p := serve(t, filepath.Join(t.TempDir(), "data"))
-		g := &golden{demo: demo{ctx: context.Background(), client: p.client, out: &strings.Builder{}}}
-		g.transcript = newTranscript(g.out)
-		plays[book.Name()](&g.demo)
-		if g.err != nil {
-			t.Fatal(g.err)
-		}
-		scripts[book.Name()](g)
-		if g.err != nil {
-			t.Fatal(g.err)
-		}
-		n, err := export(g.ctx, g.client, g.campaign, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s: %d records, %d commands executed, %d refused: %v", dir, n, g.executed, len(g.refused), g.refused)
+		makeLedger(t, filepath.Join(root, fmt.Sprintf("%s-e%d", book.Name(), book.Edition())), func(g *golden) {
+			plays[book.Name()](&g.demo)
+			if g.err == nil {
+				scripts[book.Name()](g)
+			}
+		})
 	}
+	for name, play := range readings {
+		makeLedger(t, filepath.Join(root, name), play)
+	}
+}
+
+// makeLedger plays on a server of its own and keeps the export in dir, unless
+// something is there already.
+func makeLedger(t *testing.T, dir string, play func(*golden)) {
+	if _, err := os.Stat(dir); err == nil {
+		t.Logf("%s is there already", dir)
+		return
+	}
+	p := serve(t, filepath.Join(t.TempDir(), "data"))
+	g := &golden{demo: demo{ctx: context.Background(), client: p.client, out: &strings.Builder{}}}
+	g.transcript = newTranscript(g.out)
+	play(g)
+	if g.err != nil {
+		t.Fatal(g.err)
+	}
+	n, err := export(g.ctx, g.client, g.campaign, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: %d records, %d commands executed, %d refused: %v", dir, n, g.executed, len(g.refused), g.refused)
 }
 
 // golden plays on after the demonstration, with every command of the system.
@@ -218,6 +227,49 @@ func scriptPERP(g *golden) {
 	g.try("perp.power", `{"character":`+foe+`,"on":true}`)
 	g.must("clock.advance", `{"by":"5w2d"}`)
 	g.try("heal.grant", `{"character":`+hero+`,"points":2,"cause":"a potion"}`)
+	g.must("session.close", `{}`)
+}
+
+// readings are ledgers by the other values of a system's options.
+var readings = map[string]func(*golden){"perp-e1-brutal": playBrutally}
+
+// playBrutally has what the first ledger of PERP cannot have: groups by the
+// brutal rules, shares, and the game master's word that stops the bleeding.
+func playBrutally(g *golden) {
+	g.openBy("The mob", "perp", map[string]any{
+		"perp.gang_mode": "brutal", "perp.brutal_group_traits": true, "perp.stabilise": "gm", "perp.volley_defence": "once",
+		"perp.armour_penalty": "per_word", "perp.target_tie": "succeed", "perp.opposed_tie": "defender", "perp.shield_vs_missile": true,
+		"perp.parry_skill_twice": false, "perp.medic_traits": false, "perp.combat_rounds": "free", "perp.exclusion_counts_as_zero_level": true,
+	})
+	g.must("session.open", `{"title":"The mob","kind":"table"}`)
+	g.must("setting.define", `{"reason":"a city","setting":{"weapons":[{"name":"Pepperbox","class":"small gun","rate_of_fire":4}]}}`)
+	sheet := func(points int, class, armour string) string {
+		return fmt.Sprintf(`{"traits":{"Strong":1,"Tough":1,"Vain":-1},"skills":{"Swords":{"points":%d,"kind":"weapon","specializations":["Rapier"],"exclusions":["Two handed swords"]},"Shield use":{"points":1,"kind":"shield"},"First aid":{"points":2,"kind":"medical"}},"hp":20,"shield":true,"armour":%q,"healing":["Tough"],"weapons":[{"name":"arm","class":%q}]}`, points, armour, class)
+	}
+	lone := g.person("Lone", sheet(4, "medium", "chainmail"))
+	a, b, c := g.person("A", sheet(1, "small", "leather")), g.person("B", sheet(2, "medium", "none")), g.person("C", sheet(3, "small", "none"))
+	group := `"attackers":[{"character":` + a + `,"skills":["Swords"],"traits":["Strong"],"soak_traits":["Tough"]},{"character":` + b + `,"skills":["Swords"]},{"character":` + c + `,"skills":["Swords"],"damage_traits":["Strong"]}]}`
+	gang := func(against string, faces ...int) answer {
+		return g.must("perp.gang", `{"target":`+lone+`,"against":`+against+`,`+group, faces...)
+	}
+	gang(`{"skills":["Swords"]}`, 1, 2, 2, 3)
+	gang(`{"skills":["Swords"],"about":["agility"]}`, 5, 5, 5, 10)
+	gang(`{"skills":["Shield use"],"parry":true,"weapon_skill":"Swords"}`, 4, 5, 4, 6)
+	gang(`{"skills":["Swords"]}`, 1, 1, 1, 10) // 7 against 15, and 2 for the arm
+	g.must("perp.share", `{"character":`+lone+`,"shares":[{"character":`+a+`,"points":6},{"character":`+b+`,"points":0},{"character":`+c+`,"points":4}]}`)
+	gang(`{"skills":["Swords"]}`, 1, 1, 1, 4)
+	g.must("contest", `{"sides":[{"character":`+a+`},{"character":`+b+`}]}`, 7, 7)
+	g.must("check", `{"character":`+a+`,"difficulty":7}`, 7)
+	g.must("check", `{"character":`+a+`,"skills":["Swords"],"area":"Two handed swords","closed":{"any_skill":["Swords"]}}`)
+	for _, against := range []string{`{"weapon":"two handed sword"}`, `{"skills":["Shield use"],"parry":true,"weapon_skill":"Swords","parry_traits":["Tough"]}`, `{"skills":["Swords"],"area":"Rapier","parry":true}`} {
+		g.must("attack", `{"attacker":`+a+`,"target":`+b+`,"with":{"skills":["Swords"]},"against":`+against+`}`, 9, 2)
+	}
+	g.must("perp.volley", `{"attacker":`+c+`,"with":{"weapon":"Pepperbox"},"targets":[{"character":`+lone+`,"against":{"about":["quickness"]},"cover":{"soft":"half","hard_quarters":1}},{"character":`+b+`}],"shots":[`+lone+`,`+b+`,`+lone+`]}`)
+	g.must("wound.inflict", `{"character":`+a+`,"points":25,"cause":"a cart"}`)
+	g.must("clock.advance", `{"by":"1m"}`)
+	g.must("perp.stabilise", `{"character":`+a+`}`)
+	g.must("wound.treat", `{"character":`+a+`,"by":`+c+`,"skills":["First aid"],"tools":true}`)
+	g.must("clock.advance", `{"by":"3w"}`)
 	g.must("session.close", `{}`)
 }
 

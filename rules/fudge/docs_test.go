@@ -1,7 +1,6 @@
 package fudge
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -9,32 +8,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"tallystick/rules"
+	"tallystick/rules/rulestest"
 )
 
 // The page about the rules has every rule and option, names only tests that
 // exist, and shows only commands that can be read.
 func TestPage(t *testing.T) {
-	raw, err := os.ReadFile("../../docs/rules/fudge.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := string(raw)
-	for _, r := range book {
-		if !strings.Contains(page, "| "+r.ID+" |") {
-			t.Errorf("%s is not on the page", r.ID)
-		}
-	}
-	for _, o := range choices {
-		if !strings.Contains(page, "`"+o.Name+"`") {
-			t.Errorf("%s is not on the page", o.Name)
-		}
-	}
-	tests := testNames(t)
-	for _, word := range strings.FieldsFunc(page, func(r rune) bool { return strings.ContainsRune(" ,|\n", r) }) {
-		if strings.HasPrefix(word, "Test") && !strings.Contains(tests, "func "+word+"(") {
-			t.Errorf("there is no test %s", word)
-		}
-	}
+	page := rulestest.Page(t, testBook, "../../docs/rules/fudge.md")
 	commands := 0
 	for line := range strings.Lines(page) {
 		if strings.HasPrefix(line, `{"type":`) {
@@ -45,25 +25,6 @@ func TestPage(t *testing.T) {
 	if commands < 15 {
 		t.Errorf("%d commands are shown", commands)
 	}
-}
-
-func testNames(t *testing.T) string {
-	t.Helper()
-	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all strings.Builder
-	for _, f := range files {
-		if strings.HasSuffix(f.Name(), "_test.go") {
-			raw, err := os.ReadFile(f.Name())
-			if err != nil {
-				t.Fatal(err)
-			}
-			all.Write(raw)
-		}
-	}
-	return all.String()
 }
 
 func checkExample(t *testing.T, line string) {

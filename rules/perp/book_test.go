@@ -71,6 +71,33 @@ func TestGoldenRuleNamesBothSkills(t *testing.T) {
 	}
 }
 
+// "At the expense of any skill in two handed swords": what he holds is his area
+// unless another is named, in the singular as in the plural.
+func TestAreas(t *testing.T) {
+	e := open(t, `{"perp.combat_rounds":"free"}`)
+	finnin, foe := e.person("Finnin", courtier), e.person("Foe", plain)
+	for _, c := range []struct {
+		with string
+		want []events.Modifier // what is worth 0 is not among them
+	}{
+		{`"weapon":"two handed sword"`, []events.Modifier{}},
+		{`"weapon":"claymore","area":"TWO HANDED SWORD"`, []events.Modifier{}},
+		{`"weapon":"claymore"`, []events.Modifier{{Label: "Swords", Value: 1, Rule: "PERP-4"}}},
+		{`"area":"rapiers","weapon":"claymore"`, []events.Modifier{{Label: "Swords", Value: 2, Rule: "PERP-7"}}},
+		{`"weapon":"Rapier"`, []events.Modifier{{Label: "Swords", Value: 2, Rule: "PERP-7"}}},
+	} {
+		e.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"with":{"skills":["Swords"],%s}}`, finnin, foe, c.with), 1, 10)
+		if got := e.roll().Modifiers; !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.with, got, c.want)
+		}
+		e.Must("gm", "heal.grant", fmt.Sprintf(`{"character":%q,"points":12,"cause":"a potion"}`, finnin))
+	}
+	create := `{"name":"X","kind":"pc","creation":"book","sheet":{"traits":{"Vain":-2},"skills":{"Swords":{"points":1,"specializations":%s,"exclusions":%s}},"hp":12}}`
+	e.refused("area_specialized_and_excluded", "character.create", create, `["Sabre"]`, `["Sabres"]`)
+	e.refused("exclusions_missing", "character.create", create, `["Sabre","Sabres"]`, `["Axe","axes"]`)
+	e.Must("gm", "character.create", fmt.Sprintf(create, `["Sabre","Sabres"]`, `["Axe","Mace"]`))
+}
+
 // "A rank-7 test to batter down": 7 is not above 7.
 func TestStoreroomDoor(t *testing.T) {
 	for _, c := range []struct {
@@ -104,6 +131,9 @@ func TestClosedTest(t *testing.T) {
 	lab := `"closed":{"any_skill":["chemistry"],"tools":["Laboratory"]}`
 	e.refused("closed_no_tools", "check", `{"character":%q,%s,"tools":["crowbar"]}`, chemist, lab)
 	e.Must("gm", "check", fmt.Sprintf(`{"character":%q,%s,"tools":["laboratory"]}`, chemist, lab), 4)
+	both := `"closed":{"any_skill":["chemistry"],"tools":["Laboratory","Gloves"]}`
+	e.refused("closed_no_tools", "check", `{"character":%q,%s,"tools":["laboratory"]}`, chemist, both)
+	e.Must("gm", "check", fmt.Sprintf(`{"character":%q,%s,"tools":["gloves","laboratory"]}`, chemist, both), 4)
 	sword := `"closed":{"any_skill":["Swords"]},"area":"Two handed swords"`
 	e.refused("closed_no_skill", "check", `{"character":%q,%s}`, finnin, sword)
 	other := open(t, `{"perp.exclusion_counts_as_zero_level":true}`)
@@ -205,6 +235,44 @@ func TestGangingUp(t *testing.T) {
 	}
 }
 
+// What counts by the brutal rules beside dice, skill and weapon.
+func TestBrutally(t *testing.T) {
+	const fighter = `{"traits":{"Strong":2,"Frail":-1},"skills":{"Swords":{"points":2,"kind":"weapon"},"Anatomy":{"points":1,"kind":"damage"}},
+		"hp":20,"armour":%q,"shield":true,"weapons":[{"name":"arm","class":"medium"}]}`
+	const traits = `,"perp.brutal_group_traits":true`
+	for _, c := range []struct {
+		name, options, lone, first string
+		faces                      []int
+		group, alone, hp           int
+	}{
+		{"only the lone fighter has a shield", ``, `{}`, ``, []int{2, 3, 4}, 5, 5, 20},
+		{"armour stops a group's blow", ``, `{"shield":false}`, ``, []int{2, 5, 4}, 7, 4, 20 - (3 + 2 - 1)},
+		{"a parry takes off weapon and skill", ``, `{"shield":false,"skills":["Swords"],"parry":true}`, ``, []int{8, 9, 4}, 17, 6, 20 - (11 + 2 - 2 - 2 - 1)},
+		{"the situation of each attacker", ``, `{"shield":false}`, `,"modifiers":[{"label":"from behind","value":3}]`, []int{2, 3, 4}, 8, 4, 20 - (4 + 2 - 1)},
+		{"traits for damage", traits, `{"shield":false}`, `,"damage_traits":["Strong"]`, []int{2, 3, 4}, 5, 4, 20 - (1 + 2 + 2 - 1)},
+	} {
+		e := open(t, `{"perp.gang_mode":"brutal"`+c.options+`}`)
+		lone, a, b := e.person("Lone", fmt.Sprintf(fighter, "leather")), e.person("A", fmt.Sprintf(fighter, "none")), e.person("B", fmt.Sprintf(fighter, "none"))
+		gang := `{"target":%q,"against":%s,"attackers":[{"character":%q%s},{"character":%q}]}`
+		e.Must("gm", "perp.gang", fmt.Sprintf(gang, lone, c.lone, a, c.first, b), c.faces...)
+		if r := e.roll(); r.Total != c.group || r.Also[0].Total != c.alone || e.body(lone).HP != c.hp {
+			t.Errorf("%s: %d against %d leaves %d, want %d, %d, %d", c.name, r.Total, r.Also[0].Total, e.body(lone).HP, c.group, c.alone, c.hp)
+		}
+		e.advance("3s")
+		e.refused("group_counts_dice_and_best_skill", "perp.gang", gang, lone, `{}`, a, `,"damage_skills":["Anatomy"]`, b)
+		// Nothing is taken off a share of nothing, and nothing added to it.
+		e.Must("gm", "perp.gang", fmt.Sprintf(gang, lone, `{"shield":false}`, a, ``, b), 1, 2, 8)
+		e.Must("gm", "perp.share", fmt.Sprintf(`{"character":%q,"shares":[{"character":%q,"points":0},{"character":%q,"points":7}]}`, lone, a, b))
+		e.stands(b, 13, "hurt")
+	}
+	e := open(t, `{"perp.gang_mode":"brutal"}`)
+	lone, a, b := e.person("Lone", fmt.Sprintf(fighter, "none")), e.person("A", fmt.Sprintf(fighter, "none")), e.person("B", fmt.Sprintf(fighter, "none"))
+	e.Must("gm", "perp.gang", fmt.Sprintf(`{"target":%q,"attackers":[{"character":%q,"soak_traits":["Frail"]},{"character":%q,"soak_traits":["Frail"]}]}`, lone, a, b), 1, 2, 8)
+	e.Must("gm", "perp.share", fmt.Sprintf(`{"character":%q,"shares":[{"character":%q,"points":0},{"character":%q,"points":8}]}`, lone, a, b))
+	e.stands(a, 20, "well")
+	e.stands(b, 11, "hurt") // 8, and 1 for being frail
+}
+
 // The lone winner of a brutal fight shares out the damage afterwards; armour
 // takes off each share.
 func TestShareOut(t *testing.T) {
@@ -283,6 +351,22 @@ func TestVolley(t *testing.T) {
 	e.refused("target_not_declared", "perp.volley", "%s", fire(ids[:1], ids[1]))
 	e.refused("target_without_a_shot", "perp.volley", "%s", fire(ids, ids[1]))
 	e.refused("target_twice", "perp.volley", "%s", fire([]string{ids[0], ids[0]}, ids[0]))
+	// Cover is a target's own, and so is what is wrong with one.
+	covered := strings.Replace(fire(ids[:2], ids[:2]...), `{"character":"`+ids[1]+`"}`, `{"character":"`+ids[1]+`",%s}`, 1)
+	for _, c := range []struct{ code, field, rest string }{
+		{"fully_behind_hard_cover", "targets.1.cover.hard_quarters", `"cover":{"hard_quarters":4}`},
+		{"no_parry_against_missiles", "targets.1.against.parry", `"against":{"parry":true}`},
+	} {
+		if no := e.refused(c.code, "perp.volley", covered, c.rest); no.Field != c.field {
+			t.Errorf("%s is about %s, want %s", c.code, no.Field, c.field)
+		}
+	}
+	parrying := strings.Replace(fire(ids[:1], ids[0]), `"skills"`, `"parry":true,"skills"`, 1)
+	if no := e.refused("no_parry_against_missiles", "perp.volley", "%s", parrying); no.Field != "with.parry" {
+		t.Errorf("%+v", no)
+	}
+	e.Must("gm", "perp.volley", fmt.Sprintf(covered, `"cover":{"hard_quarters":3}`), 1, 1, 8, 5) // 8 and 2, less 2 targets and 3 quarters
+	e.stands(ids[1], 16, "hurt")
 	// Who falls at the first shot is rolled for at the next all the same.
 	e.Must("gm", "perp.volley", fire(ids[2:], ids[2], ids[2]), 10, 5, 10, 5)
 	e.stands(ids[2], -24, "dead")
@@ -301,13 +385,16 @@ func TestVolley(t *testing.T) {
 func TestMissiles(t *testing.T) {
 	e := open(t, `{"perp.combat_rounds":"free"}`)
 	finnin := e.person("Finnin", courtier)
-	foe := e.person("Foe", `{"traits":{"Quick":1},"skills":{"Dodge":{"points":2,"kind":"dodge"},"Axe":{"points":3,"kind":"weapon"},"Shield use":{"points":1,"kind":"shield"},"First aid":{"points":1,"kind":"medical"},"Anatomy":{"points":1,"kind":"damage"},"Running":{"points":1}},"hp":20,"shield":true,"weapons":[{"name":"axe","class":"battle axe"}]}`)
+	foe := e.person("Foe", `{"traits":{"Quick":1,"Tough":1},"skills":{"Dodge":{"points":2,"kind":"dodge"},"Axe":{"points":3,"kind":"weapon"},"Shield use":{"points":1,"kind":"shield"},"First aid":{"points":1,"kind":"medical"},"Anatomy":{"points":1,"kind":"damage"},"Running":{"points":1}},"hp":20,"shield":true,"weapons":[{"name":"axe","class":"battle axe"}]}`)
 	shoot := func(rest string, faces ...int) {
 		t.Helper()
 		e.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,%s}`, finnin, foe, rest), faces...)
 	}
 	shoot(`"with":{"skills":["Archery"],"weapon":"long bow"},"against":{"skills":["Dodge"],"traits":["Quick"]}`, 8, 2)
 	e.stands(foe, 13, "hurt") // 9 against 5: 4 and 3
+	shoot(`"with":{"weapon":"dart"},"against":{"soak_traits":["Tough"]}`, 5, 2)
+	e.stands(foe, 10, "hurt") // 3 and 1, less 1 for toughness
+	e.Must("gm", "heal.grant", fmt.Sprintf(`{"character":%q,"points":3,"cause":"a potion"}`, foe))
 	shoot(`"with":{"weapon":"dart"}`, 2, 9)
 	e.stands(finnin, 12, "well") // the target can do no damage
 	shoot(`"with":{"weapon":"machine gun"},"cover":{"soft":"half","hard_quarters":1}`, 8, 5)
@@ -416,6 +503,10 @@ func TestArmour(t *testing.T) {
 	e.refused("no_powered_armour", "perp.power", `{"character":%q,"on":true}`, foe)
 	e.Must("gm", "perp.wear", fmt.Sprintf(`{"character":%q,"armour":"leather"}`, id))
 	e.refused("no_change", "perp.wear", `{"character":%q,"armour":"leather"}`, id)
+	e.Must("gm", "check", fmt.Sprintf(`{"character":%q,"traits":["Hot"],"about":["agility"]}`, id), 5)
+	if got := e.roll().Total; got != 4 {
+		t.Errorf("hot counts once, however it is named: %d", got)
+	}
 	e.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"with":{"weapon":"mace"}}`, foe, id), 8, 5)
 	e.stands(id, 8, "hurt")
 	if w := lastWound(e); w.Absorbed != 1 || w.Points != 4 || w.Weapon != "mace" {
@@ -435,7 +526,7 @@ func lastWound(e evening) *events.WoundInflicted {
 // Shields and the shield skill, damage traits and skills, toughness, and a
 // parry that is rolled with the shield skill.
 func TestHandToHand(t *testing.T) {
-	const a = `{"traits":{"Strong":2,"Weak":-1},"skills":{"Shield use":{"points":3,"kind":"shield"},"Swords":{"points":1,"kind":"weapon"},"Clumsy":{"points":-2},"Anatomy":{"points":2,"kind":"damage"}},
+	const a = `{"traits":{"Strong":2,"Weak":-1},"skills":{"Shield use":{"points":3,"kind":"shield"},"Swords":{"points":1,"kind":"weapon"},"Clumsy":{"points":-2},"Acrobatics":{"points":4,"kind":"dodge"},"Anatomy":{"points":2,"kind":"damage"}},
 		"hp":20,"shield":true,"weapons":[{"name":"claymore","class":"large"}]}`
 	const b = `{"traits":{"Tough":1,"Frail":-1},"skills":{},"hp":20}`
 	for _, c := range []struct {
@@ -444,6 +535,7 @@ func TestHandToHand(t *testing.T) {
 		a, b                int
 	}{
 		{"shield skill wins, the weapon counts", `{"skills":["Shield use"]}`, `{}`, []int{5, 5}, 20, 13},
+		{"with the shield that is on the sheet", `{"skills":["Shield use"],"shield":true}`, `{}`, []int{5, 5}, 20, 13},
 		{"without the shield", `{"skills":["Shield use"],"shield":false}`, `{}`, []int{5, 5}, 20, 14},
 		{"strong adds to damage", `{"damage_traits":["Strong"]}`, `{}`, []int{5, 5}, 20, 14},
 		{"a skill for damage", `{"damage_skills":["Anatomy"]}`, `{}`, []int{5, 5}, 20, 14},
@@ -454,6 +546,8 @@ func TestHandToHand(t *testing.T) {
 		{"the attacker parries and wins", `{"parry":true}`, `{}`, []int{10, 1}, 20, 20},
 		{"a parry with the shield skill takes off the weapon skill", `{"skills":["Shield use"],"parry":true,"weapon_skill":"Swords"}`, `{"weapon":"claymore"}`, []int{1, 10}, 20 - (5 + 3 - 3 - 1), 20},
 		{"the shield skill itself is not taken off", `{"skills":["Shield use"],"parry":true}`, `{"weapon":"claymore"}`, []int{1, 10}, 20 - (5 + 3 - 3), 20},
+		{"a skill that is for something else is not taken off", `{"skills":["Acrobatics"],"shield":false,"parry":true}`, `{"weapon":"claymore"}`, []int{1, 10}, 20 - (5 + 3 - 3), 20},
+		{"the weapon skill is, where it is named beside that", `{"skills":["Acrobatics"],"shield":false,"parry":true,"weapon_skill":"Swords"}`, `{"weapon":"claymore"}`, []int{1, 10}, 20 - (5 + 3 - 3 - 1), 20},
 		{"a negative skill is not forced on a parrier", `{"skills":["Clumsy"],"shield":false,"parry":true,"weapon":"unarmed"}`, `{"weapon":"claymore"}`, []int{5, 5}, 20 - (2 + 3), 20},
 		{"what would make it worse is not forced on a parrier", `{"parry":true,"parry_traits":["Weak"],"weapon":"unarmed"}`, `{"weapon":"claymore"}`, []int{1, 4}, 20 - (2 + 3), 20},
 	} {
@@ -520,11 +614,18 @@ func TestSetting(t *testing.T) {
 		return `{"name":"X","kind":"pc","creation":"book","sheet":{"traits":{"Vain":-2},"skills":{` + skills + `},"hp":12}}`
 	}
 	e.refused("zero_level_prescribed", "character.create", "%s", create(`"Swords":{"points":1}`))
+	e.refused("zero_level_prescribed", "character.create", "%s", create(`"Street wise":{"points":-1}`))
 	e.refused("skill_not_listed", "character.create", "%s", create(`"Street wise":{"points":0},"Cooking":{"points":1}`))
 	id := e.Must("gm", "character.create", create(`"Street wise":{"points":0},"Swords":{"points":0},"lore":{"points":2}`))
 	foe := e.person("Foe", `{"traits":{},"skills":{},"hp":20}`)
 	e.Must("gm", "perp.volley", fmt.Sprintf(`{"attacker":%q,"with":{"weapon":"pepperbox"},"targets":[{"character":%q}],"shots":[%[2]q,%[2]q,%[2]q,%[2]q]}`, id, foe), 6, 5, 5, 5, 5, 6, 5, 5)
 	e.stands(foe, 18, "hurt")
+	own := e.Must("gm", "character.create", `{"name":"Y","kind":"pc","creation":"free","sheet":{"traits":{},"skills":{},"hp":12,"weapons":[{"name":"Pepperbox","class":"big gun"}]}}`)
+	e.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q}`, own, foe), 6, 5)
+	e.stands(foe, 14, "hurt") // the weapon on the sheet goes before that of the campaign
+	e.Must("gm", "setting.define", `{"reason":"the streets","setting":{"zero_level":["Street wise"]}}`)
+	e.Must("gm", "character.create", create(`"Street wise":{"points":0},"A":{"points":0},"B":{"points":0},"C":{"points":0}`))
+	e.refused("too_many_zero_level", "character.create", "%s", create(`"Street wise":{"points":0},"A":{"points":0},"B":{"points":0},"C":{"points":0},"D":{"points":0}`))
 	e.Must("gm", "setting.define", `{"reason":"schooling","setting":{"zero_level":["Street wise"],"zero_level_instead":true}}`)
 	e.refused("too_many_zero_level", "character.create", "%s", create(`"Street wise":{"points":0},"Swords":{"points":0}`))
 	e.Must("gm", "character.create", create(`"Street wise":{"points":0}`))
@@ -627,6 +728,7 @@ func TestTexts(t *testing.T) {
 		{"cause", "heal.grant", fmt.Sprintf(`{"character":%q,"points":1,"cause":%s}`, foe, hidden)},
 		{"hand_skill", "wound.treat", fmt.Sprintf(`{"character":%q,"by":%q,"hand_skill":1,"tools":true}`, foe, id)},
 		{"by", "wound.treat", fmt.Sprintf(`{"character":%q,"hand_skill":1,"skills":["Herbs"],"tools":true}`, foe)},
+		{"by", "wound.treat", fmt.Sprintf(`{"character":%q,"hand_skill":1,"traits":["Calm"],"tools":true}`, foe)},
 		{"sheet.skills.A.description", "character.create", fmt.Sprintf(`{"name":"X","kind":"pc","creation":"free","sheet":{"traits":{},"skills":{"A":{"points":1,"description":%s}},"hp":5}}`, hidden)},
 	} {
 		var bad *rules.Invalid
@@ -719,6 +821,56 @@ func TestStateOfABody(t *testing.T) {
 	says(plainly, fmt.Sprintf(`{"share":{"points":5,"weapon":"unarmed","targets":[{"character":%q},{"character":%q}]}}`, clad, foe))
 	e.Must("gm", "perp.share", fmt.Sprintf(`{"character":%q,"shares":[{"character":%q,"points":5}]}`, plainly, foe))
 	says(plainly, "")
+}
+
+// Who asks why is told the rule of each thing that happened, and a blow with
+// everything its damage is made of.
+func TestWhy(t *testing.T) {
+	e := open(t, `{"perp.gang_mode":"brutal","perp.combat_rounds":"free"}`)
+	const fencer = `{"traits":{},"skills":{"Fencing":{"points":2}},"hp":12,"weapons":[{"name":"blade","class":"medium"}]}`
+	a, b, c := e.person("A", fencer), e.person("B", fencer), e.person("C", fencer)
+	gang := fmt.Sprintf(`{"target":%q,"attackers":[{"character":%q},{"character":%q}]}`, a, b, c)
+	for _, step := range []struct {
+		typ, data string
+		faces     []int
+		rules     string
+	}{
+		{"attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"with":{"skills":["Fencing"]},"against":{"skills":["Fencing"],"parry":true}}`, a, b), []int{8, 4}, "PERP-20 PERP-41"},
+		{"perp.gang", gang, []int{3, 4, 5}, "PERP-20 PERP-20 PERP-31"},
+		{"perp.gang", gang, []int{1, 2, 4}, "PERP-20 PERP-20 PERP-32"},
+		{"perp.share", fmt.Sprintf(`{"character":%q,"shares":[{"character":%q,"points":3}]}`, a, c), nil, "PERP-41 PERP-32"},
+		{"perp.wear", fmt.Sprintf(`{"character":%q,"armour":"leather"}`, a), nil, "PERP-45"},
+		{"perp.wear", fmt.Sprintf(`{"character":%q,"armour":"powered"}`, a), nil, "PERP-47"},
+		{"heal.grant", fmt.Sprintf(`{"character":%q,"points":1,"cause":"a potion"}`, a), nil, "PERP-53"},
+		{"wound.inflict", fmt.Sprintf(`{"character":%q,"points":1,"cause":"a fall"}`, a), nil, "PERP-12"},
+	} {
+		n := len(e.Records)
+		e.Must("gm", step.typ, step.data, step.faces...)
+		var cited []string
+		for _, rec := range e.Records[n:] {
+			if rec.Type != "roll.made" {
+				cited = append(cited, rules.RuleOf(book.System, decode[events.Event](e, rec)))
+			}
+		}
+		if got := strings.Join(cited, " "); got != step.rules {
+			t.Errorf("%s is told by %s, want %s", step.typ, got, step.rules)
+		}
+		if step.typ != "attack" {
+			continue
+		}
+		const want = "rolled 8 + 2 against 6: wins by 4, +4 margin +2 blade, medium weapon -2 parry with blade, medium weapon -2 Fencing = 2 points"
+		throws := e.roll().Throws()
+		blow, lost := throws[0], throws[1]
+		if got := rules.Narrate(book.System, e.State.Options, blow, nil); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if parts := rules.DamageOf(book.System, blow); len(parts) != 4 || parts[3] != (events.Modifier{Label: "Fencing", Value: -2, Rule: "PERP-26"}) {
+			t.Errorf("the damage is made of %v", parts)
+		}
+		if got := rules.Narrate(book.System, e.State.Options, lost, nil); got != "rolled 4 + 2 against 10: loses by 4" || rules.DamageOf(book.System, lost) != nil {
+			t.Errorf("who lost is told: %s", got)
+		}
+	}
 }
 
 // Tending takes a medical skill, or one without a kind that the table takes for

@@ -12,7 +12,7 @@ import (
 type Check struct {
 	Character string `json:"character"`
 	Test
-	Difficulty *int     `json:"difficulty,omitzero" minimum:"-1000" maximum:"1000" doc:"the number to roll above; left out, the result stands for itself"`
+	Difficulty *int     `json:"difficulty,omitzero" minimum:"-1000" maximum:"1000" doc:"the number to roll above: to 3 very simple, to 6 of average difficulty, to 10 for the trained or talented, from 11 for experts; left out, the result stands for itself"`
 	Hidden     int64    `json:"hidden,omitzero" minimum:"1" doc:"n of the record that sealed a secret number (target.seal), in place of a difficulty"`
 	Closed     *Closed  `json:"closed,omitzero" doc:"the note of a closed test"`
 	Tools      []string `json:"tools,omitzero" maxItems:"20" maxLength:"200" doc:"what is at hand"`

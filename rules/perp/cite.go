@@ -10,8 +10,11 @@ import (
 func (System) Cite(e events.Event) string {
 	switch e := e.(type) {
 	case *events.WoundInflicted:
-		if e.By != "" {
+		switch {
+		case e.By != "":
 			return "PERP-41"
+		case e.Weapon != "": // nobody's alone: the blow of a group
+			return "PERP-31"
 		}
 		return "PERP-12"
 	case *events.HealGranted:
@@ -21,7 +24,10 @@ func (System) Cite(e events.Event) string {
 	case *ShareWon, *DamageShared:
 		return "PERP-32"
 	case *ArmourChanged:
-		return "PERP-47"
+		if e.Armour == powered {
+			return "PERP-47"
+		}
+		return "PERP-45"
 	}
 	return ""
 }

@@ -15,7 +15,7 @@ type Hand struct {
 	Weapon       string   `json:"weapon,omitzero" maxLength:"200" doc:"by its name on the sheet, a class, or a weapon the book names; left out: the first on the sheet; unarmed: bare hands"`
 	Shield       *bool    `json:"shield,omitzero" doc:"left out: as on the sheet; true only where the sheet has one"`
 	Parry        bool     `json:"parry,omitzero" doc:"defends and does no damage"`
-	WeaponSkill  string   `json:"weapon_skill,omitzero" maxLength:"200" doc:"skill with the weapon (kind weapon, or none), for a parry rolled with a skill of kind shield"`
+	WeaponSkill  string   `json:"weapon_skill,omitzero" maxLength:"200" doc:"skill with the weapon (kind weapon, or none), for a parry rolled with a skill of another kind, such as shield"`
 	ParryTraits  []string `json:"parry_traits,omitzero" maxItems:"50" maxLength:"200" doc:"traits that lessen the damage of a parried blow"`
 	DamageTraits []string `json:"damage_traits,omitzero" maxItems:"50" maxLength:"200" doc:"traits that change the damage done"`
 	DamageSkills []string `json:"damage_skills,omitzero" maxItems:"8" maxLength:"200" doc:"skills of kind damage"`
@@ -69,15 +69,15 @@ func (d *Hand) arm(t *rules.Turn, ch *rules.Character, field string, at reach) (
 }
 
 // lawfulHand is lawful, and holds a weapon skill against what it is for: the
-// parry of who fights with the shield skill takes off the skill with the
-// weapon, and no other (PERP-24, PERP-26).
+// parry of who rolls with the shield skill, or another that is no weapon skill,
+// takes off the skill with the weapon, and no other (PERP-24, PERP-26).
 func (f *fighter) lawfulHand() error {
 	if s := f.weaponSkill; s != nil {
 		rolled, _ := f.skill()
 		switch {
-		case rolled.Kind != kindShield:
-			return rules.Reject("weapon_skill_is_for_shields", "PERP-26", "a weapon skill is named beside the roll only where that is made with a shield skill (kind shield)").On("weapon_skill")
-		case s.Kind != kindWeapon && s.Kind != "":
+		case rolled.withWeapon():
+			return rules.Reject("weapon_skill_is_for_shields", "PERP-26", "a weapon skill is named beside the roll only where that is made with a skill of another kind (shield, dodge)").On("weapon_skill")
+		case !s.withWeapon():
 			return rules.Reject("not_a_weapon_skill", "PERP-26", "%s is no skill with a weapon, but of kind %s", s.Name, s.Kind).On("weapon_skill")
 		}
 	}
@@ -348,14 +348,14 @@ func (f *fighter) toughness() []events.Modifier {
 }
 
 // parrySkill is the weapon skill that a parry takes off the damage: that of
-// the roll, although it was in it already, or the one named beside the shield
-// skill (PERP-26).
+// the roll, although it was in it already, or the one named beside a roll with
+// another skill (PERP-26).
 func (f *fighter) parrySkill(o rules.Options) (named, bool) {
 	rolled, ok := f.skill()
 	if f.weaponSkill != nil && (!ok || f.weaponSkill.Name != rolled.Name) {
 		return *f.weaponSkill, true
 	}
-	return rolled, ok && rolled.Kind != kindShield && o.On("perp.parry_skill_twice")
+	return rolled, ok && rolled.withWeapon() && o.On("perp.parry_skill_twice")
 }
 
 // damage adds up what a blow carries and what is taken off, armour last. It is

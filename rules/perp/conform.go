@@ -45,7 +45,7 @@ var kinds = map[string]conforming{
 func kind[T any](work func(rules.Options, *T, *rules.Faces) (any, error)) conforming {
 	return func(o rules.Options, given jsontext.Value, faces *rules.Faces) (any, error) {
 		g := new(T)
-		if err := json.Unmarshal(given, g); err != nil {
+		if err := json.Unmarshal(given, g, json.RejectUnknownMembers(true)); err != nil {
 			return nil, err
 		}
 		return work(o, g, faces)
@@ -126,7 +126,7 @@ func (s *skillInVector) UnmarshalJSON(raw []byte) error {
 	if jsontext.Value(raw).Kind() == '0' {
 		return json.Unmarshal(raw, &s.Points)
 	}
-	return json.Unmarshal(raw, (*Skill)(s))
+	return json.Unmarshal(raw, (*Skill)(s), json.RejectUnknownMembers(true))
 }
 
 func conformChargen(o rules.Options, g *givenChargen, _ *rules.Faces) (any, error) {

@@ -23,6 +23,10 @@ func (n named) modifier(sign int, rule string) events.Modifier {
 	return events.Modifier{Label: n.Name, Value: sign * n.Value, Rule: rule}
 }
 
+// withWeapon says whether a skill can be one with a weapon: it is of that kind,
+// or of none, so that the table says what it is.
+func (n named) withWeapon() bool { return n.Kind == kindWeapon || n.Kind == "" }
+
 // arms is a weapon in somebody's hand.
 type arms struct {
 	class

@@ -146,7 +146,7 @@ type brawl struct {
 // holds it against one combat roll (PERP-30).
 func brutal(o rules.Options, d roller, group []*fighter, lone *fighter) brawl {
 	best := mostSkilled(group)
-	rg := d.roll(nil, "attack of the group", len(group), groupModifiers(o, group, best))
+	rg := d.roll(nil, "attack of the group", len(group), groupModifiers(group, best))
 	rl := d.roll(lone, lone.stance("defence"), 1, lone.modifiers(lone.shieldBonus()...))
 	x := brawl{group: rg.total, lone: rl.total, weapon: commonWeapon(group, best)}
 	x.winner, x.margin = compare(rg.total, rl.total)
@@ -177,18 +177,16 @@ func (f *fighter) skillValue() int {
 	return s.Value
 }
 
-// groupModifiers are the best skill, what the situation adds, and the traits
-// where the campaign counts them.
-func groupModifiers(o rules.Options, group []*fighter, best *fighter) []events.Modifier {
+// groupModifiers are the best skill, what the situation adds, and the traits:
+// there are none where the campaign does not count them (lawfulGang).
+func groupModifiers(group []*fighter, best *fighter) []events.Modifier {
 	var all []events.Modifier
 	if s, ok := best.skill(); ok {
 		all = append(all, s.modifier(1, "PERP-30"))
 	}
 	for _, f := range group {
-		if o.On("perp.brutal_group_traits") {
-			for _, t := range f.traits {
-				all = append(all, t.modifier(1, "PERP-30"))
-			}
+		for _, t := range f.traits {
+			all = append(all, t.modifier(1, "PERP-30"))
 		}
 		all = append(all, f.mods...)
 	}

@@ -75,6 +75,49 @@ func TestBleeding(t *testing.T) {
 	e.refused("dead", "wound.inflict", `{"character":%q,"points":5,"cause":"spite"}`, id)
 }
 
+// When what began, and of what somebody died.
+func TestSince(t *testing.T) {
+	e := open(t, `{"perp.stabilise":"gm"}`)
+	id := e.person("Mara", plain)
+	e.advance("7s")
+	e.wound(id, -1)
+	e.Must("gm", "perp.stabilise", fmt.Sprintf(`{"character":%q}`, id))
+	e.advance("5m")
+	e.wound(id, -2)
+	want := []events.Condition{{Name: "unconscious", Since: 7, Rule: "PERP-48"}, {Name: "bleeding", Since: 307, Rule: "PERP-49"}}
+	if diff := cmp.Diff(want, e.vitals(id).Conditions); diff != "" {
+		t.Error(diff)
+	}
+	e.wound(id, -20)
+	if died := decode[*events.CharacterDied](e, e.Records[len(e.Records)-1]); died.Cause != "a fall" {
+		t.Errorf("died of %s", died.Cause)
+	}
+}
+
+// A week of healing runs from the first point lost: another wound does not
+// begin it anew. Where it ends in the second of a d6 lost, that is lost first.
+func TestWeekGoesOn(t *testing.T) {
+	e := open(t, "")
+	id := e.person("Mara", plain)
+	e.wound(id, 5)
+	e.advance("3d")
+	e.wound(id, 4)
+	e.advance("3d23h59m")
+	e.wound(id, 0)
+	n := len(e.Records)
+	e.advance("1m", 3, 2)
+	e.stands(id, -1, "unconscious")
+	var kinds []string
+	for _, rec := range e.Records[n:] {
+		if rec.Type == "tick.processed" {
+			kinds = append(kinds, decode[*events.TickProcessed](e, rec).Kind)
+		}
+	}
+	if want := []string{"bleeding", "natural healing"}; !slices.Equal(kinds, want) {
+		t.Errorf("ticks %v, want %v", kinds, want)
+	}
+}
+
 // D16 (c): the exact chances to be dead by minute 4 to 8, and the mean.
 func TestMinutesToDeathExactly(t *testing.T) {
 	e := open(t, "")
@@ -213,6 +256,21 @@ func TestTending(t *testing.T) {
 	e.advance("1w", 1)
 	e.stands(id, 15, "hurt") // -8 takes nothing either
 
+	// Who is whole again before the week is over has nothing to come.
+	e.Must("gm", "wound.treat", fmt.Sprintf(`{"character":%q,"hand_skill":5,"tools":true}`, id), 10)
+	e.Must("gm", "heal.grant", fmt.Sprintf(`{"character":%q,"points":5,"cause":"a potion"}`, id))
+	e.wound(id, 1)
+	e.Must("gm", "wound.treat", fmt.Sprintf(`{"character":%q,"hand_skill":0,"tools":true}`, id), 4)
+	e.advance("1w", 1)
+	e.stands(id, 4, "hurt") // 1, 1 for Tough, and 1 for the second treatment: no 5 for the first
+
+	// Tending helps also in a week in which no face would.
+	frail := e.person("Frail", `{"traits":{"Frail":-6},"skills":{},"hp":12,"healing":["Frail"]}`)
+	e.wound(frail, 2)
+	e.Must("gm", "wound.treat", fmt.Sprintf(`{"character":%q,"hand_skill":2,"patient_traits":[],"tools":true}`, frail), 10)
+	e.advance("1w", 1)
+	e.stands(frail, 6, "hurt") // a third of 12; the die is the other's
+
 	e = open(t, `{"perp.medic_traits":false}`)
 	doc, id = e.person("Doc", medic), e.person("Mara", plain)
 	e.wound(id, 1)
@@ -347,6 +405,14 @@ func TestAmend(t *testing.T) {
 	e.stands(id, -1, "unconscious")
 	if e.body(id).Armour != "chainmail" || e.vitals(id).NextTick.Kind != "bleeding" {
 		t.Errorf("wears %s, next %+v", e.body(id).Armour, e.vitals(id).NextTick)
+	}
+	e.Must("gm", "heal.grant", fmt.Sprintf(`{"character":%q,"points":3,"cause":"a potion"}`, id))
+	e.Must("gm", "perp.wear", fmt.Sprintf(`{"character":%q,"armour":"powered"}`, id))
+	e.Must("gm", "perp.power", fmt.Sprintf(`{"character":%q,"on":true}`, id))
+	e.Must("gm", "character.amend", fmt.Sprintf(amend, id, 6, ``))
+	e.stands(id, 2, "hurt")
+	if b := e.body(id); b.Armour != "none" || b.Powered {
+		t.Errorf("wears %s, powered %v", b.Armour, b.Powered)
 	}
 	e.wound(id, -15)
 	e.refused("amended_to_death", "character.amend", amend, id, 1, "")

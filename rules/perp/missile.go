@@ -37,10 +37,30 @@ func (s shot) outcome() string {
 	return "missed"
 }
 
-// lawfulShot says whether a shot may be attempted, and what cover takes off
-// it. The one who is shot at dodges, and cannot do it with a skill that is for
-// something else (PERP-34).
+// lawfulShot says whether a shot may be attempted, and what cover takes off it
+// (PERP-34).
 func lawfulShot(a, b *fighter, cover *Cover) ([]events.Modifier, error) {
+	if err := lawfulShooter(a); err != nil {
+		return nil, err
+	}
+	return lawfulTarget(b, cover)
+}
+
+func lawfulShooter(a *fighter) error {
+	if a.parry {
+		return noParry("with.parry")
+	}
+	return nil
+}
+
+func noParry(field string) error {
+	return rules.Reject("no_parry_against_missiles", "PERP-34", "missiles are dodged, not parried").On(field)
+}
+
+// lawfulTarget says whether somebody can be shot at, and what cover takes off
+// the shot. Who is shot at dodges, and cannot do it with a skill that is for
+// something else.
+func lawfulTarget(b *fighter, cover *Cover) ([]events.Modifier, error) {
 	s, _ := b.skill()
 	switch s.Kind {
 	case "", kindDodge:
@@ -49,8 +69,8 @@ func lawfulShot(a, b *fighter, cover *Cover) ([]events.Modifier, error) {
 	default:
 		return nil, rules.Reject("not_a_dodging_skill", "PERP-34", "%s is a skill of kind %s: against missiles only a skill that is about dodging counts", s.Name, s.Kind).On("against.skills")
 	}
-	if a.parry || b.parry {
-		return nil, rules.Reject("no_parry_against_missiles", "PERP-34", "missiles are dodged, not parried").On("against.parry")
+	if b.parry {
+		return nil, noParry("against.parry")
 	}
 	return cover.penalty()
 }
@@ -141,6 +161,9 @@ func volley(t *rules.Turn, d *Volley) error {
 	if err != nil {
 		return err
 	}
+	if err := lawfulShooter(a); err != nil {
+		return err
+	}
 	targets := map[string]aimed{}
 	for i, target := range d.Targets {
 		field := fmt.Sprintf("targets.%d", i)
@@ -155,9 +178,9 @@ func volley(t *rules.Turn, d *Volley) error {
 		if err != nil {
 			return err
 		}
-		mods, err := lawfulShot(a, b, target.Cover)
+		mods, err := lawfulTarget(b, target.Cover)
 		if err != nil {
-			return err
+			return within(field, err)
 		}
 		targets[target.Character] = aimed{b, mods}
 	}

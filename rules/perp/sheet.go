@@ -13,7 +13,7 @@ import (
 type Sheet struct {
 	Traits    map[string]int   `json:"traits" minimum:"-1000" maximum:"1000" maxItems:"100" doc:"any word with its points: Athletic 1, Vain -1"`
 	Skills    map[string]Skill `json:"skills" maxItems:"200"`
-	HitPoints int              `json:"hp" minimum:"1" maximum:"1000" doc:"hit points when healthy; 1 to 20 for a beginner"`
+	HitPoints int              `json:"hp" minimum:"1" maximum:"1000" doc:"hit points when healthy; for a beginner 1 to 20: to 5 a small child or a sickly old person, to 10 a small to average person, to 15 a noticeably large or well conditioned person, to 20 an obese or massively built person"`
 	Healing   []string         `json:"healing,omitzero" maxItems:"20" doc:"traits that count when wounds heal and are tended"`
 	Armour    string           `json:"armour,omitzero" enum:"none,leather,chainmail,platemail,powered" doc:"worn at the start"`
 	Shield    bool             `json:"shield,omitzero" doc:"fights with a shield"`
@@ -214,9 +214,9 @@ func (s *Sheet) objections(o rules.Options) []objection {
 		most := o.Int("perp.specializations_per_skill")
 		object(len(k.Specializations) > most, "too_many_specializations", "PERP-8", "%s has %d specializations: a skill may have %d", name, len(k.Specializations), most)
 		object(len(k.Exclusions) != len(k.Specializations), "exclusions_missing", "PERP-9", "%s has %d specializations and %d areas of no knowledge: each specialization costs one", name, len(k.Specializations), len(k.Exclusions))
-		twice := repeated(k.Exclusions)
+		twice := repeatedArea(k.Exclusions)
 		object(twice != "", "exclusions_missing", "PERP-9", "%s excludes %s twice: each specialization costs an area of its own", name, twice)
-		both := shared(k.Specializations, k.Exclusions)
+		both := sharedArea(k.Specializations, k.Exclusions)
 		object(both != "", "area_specialized_and_excluded", "PERP-9", "%s in %s cannot be both specialised and unknown", name, both)
 	}
 	object(specialised > given/pointsPerSpecialist, "too_many_specialized_skills", "PERP-8", "%d skills are specialised: %d skill points allow %d", specialised, given, given/pointsPerSpecialist)
@@ -302,7 +302,7 @@ func (s *Sheet) skill(name string) (string, Skill, bool) {
 // in is what the skill is worth in an area, the rule that says so, and whether
 // it is knowledge enough for a closed test (PERP-4, PERP-7, PERP-9 to PERP-11).
 func (k Skill) in(o rules.Options, area string) (value int, rule string, known bool) {
-	if area != "" && contains(k.Exclusions, area) {
+	if inArea(k.Exclusions, area) {
 		return 0, "PERP-9", o.On("perp.exclusion_counts_as_zero_level")
 	}
 	value = k.Points
@@ -315,11 +315,42 @@ func (k Skill) in(o rules.Options, area string) (value int, rule string, known b
 		rule = "PERP-4"
 	}
 	for _, s := range k.Specializations {
-		if area != "" && strings.EqualFold(s, area) {
+		if sameArea(s, area) {
 			value, rule = value+1, "PERP-7"
 		}
 	}
 	return value, rule, true
+}
+
+// sameArea reports whether two names mean one area of a skill, in the singular
+// or the plural: the book's courtier does not know "Two handed swords", and what
+// somebody has in his hand is a two handed sword. No name is no area.
+func sameArea(a, b string) bool {
+	return b != "" && strings.EqualFold(strings.TrimRight(a, "sS"), strings.TrimRight(b, "sS"))
+}
+
+func inArea(areas []string, area string) bool {
+	return slices.ContainsFunc(areas, func(a string) bool { return sameArea(a, area) })
+}
+
+// sharedArea is an area that is in both lists.
+func sharedArea(a, b []string) string {
+	for _, area := range a {
+		if inArea(b, area) {
+			return area
+		}
+	}
+	return ""
+}
+
+// repeatedArea is an area that stands twice in a list.
+func repeatedArea(areas []string) string {
+	for i, area := range areas {
+		if inArea(areas[:i], area) {
+			return area
+		}
+	}
+	return ""
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -33,3 +33,24 @@ func TestVectors(t *testing.T) {
 		})
 	}
 }
+
+// A vector that says what the program does not know fails: nothing of it is
+// passed over.
+func TestUnknownInVectors(t *testing.T) {
+	for _, raw := range []string{
+		`{"id":"a","system":"perp","kind":"armour","given":{"armour":"leather","enchanted":true},"then":{"protection":1}}`,
+		`{"id":"b","system":"perp","kind":"test","given":{"traits":[{"name":"Strong","value":1,"doubled":true}]},"dice":[5],"die":["d10"],"then":{"result":6}}`,
+		`{"id":"c","system":"perp","kind":"chargen","given":{"skills":{"Swords":{"points":1,"magic":2}},"hp":5},"then":{"skill_points_spent":1}}`,
+		`{"id":"d","system":"perp","kind":"magic","given":{},"then":{}}`,
+		`{"id":"e","system":"perp","kind":"armour","given":{"armour":"leather"},"then":{"weight":3}}`,
+		`{"id":"f","system":"perp","kind":"armour","given":{"armour":"leather"},"then":{"protection":1},"options":{"perp.magic":true}}`,
+	} {
+		var v rules.Vector
+		if err := json.Unmarshal([]byte(raw), &v); err != nil {
+			t.Fatal(err)
+		}
+		if v.Run(rules.Library{book}) == nil {
+			t.Errorf("%s passes", v.ID)
+		}
+	}
+}
