@@ -182,7 +182,12 @@ type Technique struct {
 	Potential int      `json:"potential,omitzero" minimum:"0" maximum:"10000" doc:"damage potential of a throw"`
 }
 
-// Pool is a variable of a discipline (RPGX-62).
+// aggravated is the use of a technique that is an attack; all others are
+// defences.
+const aggravated = "aggravated"
+
+// Pool is a variable of a discipline (RPGX-62). Disciplines whose pools have
+// the same name share one.
 type Pool struct {
 	Name  string `json:"name" minLength:"1" maxLength:"200"`
 	Start int    `json:"start,omitzero" minimum:"0" maximum:"100000" doc:"points that come with the discipline"`
@@ -224,7 +229,7 @@ const (
 var printedDisciplines = []Discipline{
 	{
 		Name: "Generic Fighting", Costs: []int{20, 25}, Permits: []string{aggravatedAttack, strategicDefense},
-		Techniques: []Technique{{Skill: aggravatedAttack, Use: "aggravated", Pool: "ki"}, {Skill: strategicDefense, Use: "strategic"}},
+		Techniques: []Technique{{Skill: aggravatedAttack, Use: aggravated, Pool: "ki"}, {Skill: strategicDefense, Use: "strategic"}},
 	},
 	{
 		Name: pyromancy, Costs: []int{50}, Permits: []string{fireDefense, createFire, controlFire, extinguishFire},
