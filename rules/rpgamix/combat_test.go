@@ -407,6 +407,8 @@ func TestSharedPool(t *testing.T) {
 	}
 	same(t, "no more", g.code("rpgamix.pool", change(1)), "pool_out_of_range")
 	g.Must("gm", "rpgamix.pool", change(-11))
+	g.Must("gm", "rpgamix.pool", change(11))
+	g.Must("gm", "rpgamix.pool", change(-11))
 	g.Must("gm", "rpgamix.rest", fmt.Sprintf(`{"character":%q,"nights":1}`, ken))
 	same(t, "a night", string(g.vitals(ken).State), `{"pools":{"ki":2}}`)
 
