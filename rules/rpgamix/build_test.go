@@ -30,6 +30,7 @@ func TestFourExamples(t *testing.T) {
 		{"Hal", sheet(halStats), "total_under RPGX-54"},
 		{"Bob for ten points", sheet(bobStats, `"exchange":true`, `"points":10`), ""},
 		{"Bob for nine points", sheet(bobStats, `"exchange":true`, `"points":9`), "points_over RPGX-58"},
+		{"the least and the greatest", sheet("con -5 str 5 dex 2"), ""},
 		{"Hal sells", sheet(halStats, `"exchange":true`, `"skills":{"Running":20}`), ""},
 		{"Hal sells no more", sheet(halStats, `"exchange":true`, `"skills":{"Running":21}`), "points_over RPGX-58"},
 	} {
@@ -137,7 +138,7 @@ func TestGrants(t *testing.T) {
 // creation (RPGX-2, RPGX-55).
 func TestWarnings(t *testing.T) {
 	g := play(t, "")
-	g.npc("Giant", sheet("str 12", `"skills":{"Club":6}`))
+	g.npc("Giant", sheet("str 12 con 5", `"skills":{"Club":6,"Kick":5}`))
 	e, err := book.Registry().Decode(g.Records[len(g.Records)-1])
 	if err != nil {
 		t.Fatal(err)
