@@ -695,6 +695,40 @@ func TestSystemsOnBoard(t *testing.T) {
 	}
 }
 
+// The four characters of RPGamix's book over HTTP, and one with two faults:
+// each objection names its rule and its member.
+func TestObjections(t *testing.T) {
+	n := startWith(t, journal.NewMemory(1), systems.Library())
+	c := read[NewCampaign](t, n.ask("POST", "/v1/campaigns", adminToken, `{"name":"x","system":"rpgamix"}`), 201)
+	g := &game{node: n, id: c.Campaign, gm: c.GM.Token}
+	for _, x := range []struct {
+		name                                    string
+		str, con, dex, int, wits, per, cha, app int
+		want                                    []FieldError
+	}{
+		{"Bob", 5, 1, 0, -1, 1, 0, -2, 0, []FieldError{{"body.data.sheet.stats", "the stats sum to 4, which is 2 over 2"}}},
+		{"Jim", 6, 0, -1, -2, -1, -1, 0, 1, []FieldError{{"body.data.sheet.stats.str", "Strength is 6: no stat is above 5 at this stage"}}},
+		{"Sue", 3, 1, -2, 1, -1, -3, 2, 1, nil},
+		{"Hal", 2, -2, 4, -2, -4, 0, 0, 0, []FieldError{{"body.data.sheet.stats", "the stats sum to -2, which is 4 under 2"}}},
+		{"Sam", 6, -6, 0, 0, 0, 0, 0, 0, []FieldError{
+			{"body.data.sheet.stats", "RPGX-54: the stats sum to 0, which is 2 under 2"},
+			{"body.data.sheet.stats.str", "RPGX-55: Strength is 6: no stat is above 5 at this stage"},
+			{"body.data.sheet.stats.con", "RPGX-55: Constitution is -6: no stat is below -5"},
+		}},
+	} {
+		body := fmt.Sprintf(`{"type":"character.create","data":{"name":%q,"kind":"pc","creation":"book","sheet":{"skills":{},"stats":`+
+			`{"str":%d,"con":%d,"dex":%d,"int":%d,"wits":%d,"per":%d,"cha":%d,"app":%d}}}}`, x.name, x.str, x.con, x.dex, x.int, x.wits, x.per, x.cha, x.app)
+		if x.want == nil {
+			g.command(g.gm, body)
+			continue
+		}
+		r := n.ask("POST", g.path("/commands"), g.gm, body, "Idempotency-Key", key())
+		if p := problem(t, r, "rejected", ""); !slices.Equal(p.Errors, x.want) {
+			t.Errorf("%s: got %+v, want %+v", x.name, p.Errors, x.want)
+		}
+	}
+}
+
 // The document is whole, and says of the router neither too much nor too little.
 func TestOpenAPI(t *testing.T) {
 	n := start(t, journal.NewMemory(1))

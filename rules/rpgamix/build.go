@@ -31,14 +31,20 @@ func refuse(all []objection) error {
 	if len(all) == 0 {
 		return nil
 	}
+	var each []rules.Rejection
 	var reasons []string
 	for i, x := range all {
+		each = append(each, rules.Rejection{Code: x.code, Rule: x.rule, Field: x.field, Reason: x.reason})
 		if i > 0 {
 			x.reason = x.rule + ": " + x.reason
 		}
 		reasons = append(reasons, x.reason)
 	}
-	return rules.Reject(all[0].code, all[0].rule, "%s", strings.Join(reasons, "; ")).On(all[0].field)
+	no := each[0]
+	if len(each) > 1 {
+		no.Reason, no.Each = strings.Join(reasons, "; "), each
+	}
+	return &no
 }
 
 // statBudget is "the total cost of these Stats" (RPGX-54).

@@ -67,6 +67,33 @@ func TestEveryObjection(t *testing.T) {
 			t.Errorf("%q does not say: %s", err, part)
 		}
 	}
+	var no *rules.Rejection
+	if !errors.As(err, &no) {
+		t.Fatal(err)
+	}
+	var each []string
+	for _, x := range no.Each {
+		each = append(each, x.Rule+" "+x.Code+" "+x.Field)
+		if !strings.Contains(no.Reason, x.Reason) {
+			t.Errorf("%q is not in %q", x.Reason, no.Reason)
+		}
+	}
+	same(t, "one by one", strings.Join(each, "\n"), `RPGX-54 total_under sheet.stats
+RPGX-55 stat_over_5 sheet.stats.str
+RPGX-55 stat_under_-5 sheet.stats.con
+RPGX-58 points_fixed sheet.points
+RPGX-60 missing_prerequisite sheet.disciplines
+RPGX-60 missing_prerequisite sheet.disciplines
+RPGX-59 discipline_cost_unknown sheet.disciplines
+RPGX-59 discipline_cost sheet.disciplines
+RPGX-62 no_pool sheet.disciplines
+RPGX-59 unknown_discipline sheet.disciplines
+RPGX-59 not_permitted sheet.skills
+RPGX-65 not_permitted sheet.backgrounds
+RPGX-89 background_cost sheet.backgrounds
+RPGX-64 background_cost sheet.backgrounds
+RPGX-62 pool_not_bought sheet.pools
+RPGX-58 points_over sheet.points`)
 	if strings.Contains(err.Error(), "Surgery") {
 		t.Errorf("%q objects to a skill that Medical Doctor permits", err)
 	}
