@@ -69,6 +69,22 @@ func TestFirePool(t *testing.T) {
 	same(t, "a layman", g.code("rpgamix.cast", fmt.Sprintf(`{"character":%q,"stat":"int","spell":"Create Fire","match":true,"material":"rock"}`, bob)), "skill_not_learned")
 }
 
+// An amended sheet keeps what is in a pool, as far as it holds that much; a new
+// pool is as full as at first (RPGX-62).
+func TestPoolsOfAnAmendedSheet(t *testing.T) {
+	g := play(t, "")
+	ember := g.pyromancer(9) // 4 points
+	amend := func(points int, want string) {
+		t.Helper()
+		g.Must("gm", "character.amend", fmt.Sprintf(`{"character":%q,"reason":"x","sheet":%s}`, ember,
+			sheet("", fmt.Sprintf(`"disciplines":[{"name":"Brotherhood of Pyromancy","pool_points":%d}],"pools":{"ki":%d}`, points, points))))
+		same(t, "pools", string(g.vitals(ember).State), want)
+	}
+	amend(12, `{"pools":{"Fire pool":4,"ki":12}}`)
+	amend(6, `{"pools":{"Fire pool":3,"ki":6}}`)
+	amend(20, `{"pools":{"Fire pool":3,"ki":6}}`)
+}
+
 // Fire Defense is a defence by itself, or goes with another, against fire only
 // (RPGX-78).
 func TestFireDefense(t *testing.T) {

@@ -283,6 +283,10 @@ func TestPassingOut(t *testing.T) {
 	g.wound(mara, 3, 10, 10)
 	same(t, "its sum, and Awful", g.points(mara), 9)
 
+	frail := g.npc("Frail", sheet("con -4")) // one point is Con + 5
+	g.wound(frail, 1, 10)
+	same(t, "the first point of a round", g.types(), "roll.made wound.inflicted")
+
 	h := play(t, "")
 	sue := h.npc("Sue", sheet("con 1"))
 	h.wound(sue, 12, 3)

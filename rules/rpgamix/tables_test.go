@@ -123,3 +123,21 @@ func TestPrintedDisciplines(t *testing.T) {
 		t.Errorf("%d disciplines are printed, 13 are looked at", len(printedDisciplines))
 	}
 }
+
+// The book's two tables of materials: what each multiplies the difficulty by
+// where its combustibility helps (RPGX-83), and where it hinders (RPGX-84).
+func TestMaterials(t *testing.T) {
+	helps := "oil/gas 1/4, dry oily tinder/wax 1/2, dry tinder/hair 1, hardwood/bone 2, damp tinder/flesh 3, soggy tinder 4, rock 10, water 10, air 10"
+	hinders := "oil/gas 4, dry oily tinder/wax 2, dry tinder/hair 1, hardwood/bone 2, damp tinder/flesh 1/2, soggy tinder 1/4, rock 10, water 1/8, air 1/10"
+	var ours [2][]string
+	for _, m := range materials {
+		for i, r := range []ratio{m.helps, m.hinders} {
+			ours[i] = append(ours[i], strings.TrimSuffix(fmt.Sprintf("%s %d/%d", m.name, r.num, r.den), "/1"))
+		}
+	}
+	for i, want := range []string{helps, hinders} {
+		if got := strings.Join(ours[i], ", "); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
