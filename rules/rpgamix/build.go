@@ -138,12 +138,34 @@ func (r *reckoning) disciplines(o rules.Options, s *Sheet) {
 		if l.PoolPoints > 0 && d.Pool == nil {
 			r.object("no_pool", l.Name, "RPGX-62", "sheet.disciplines", "the discipline %s has no pool to put points into", l.Name)
 		}
-		for _, needed := range d.Requires {
-			if !s.learned(needed) {
-				r.object("missing_prerequisite", l.Name, "RPGX-60", "sheet.disciplines", "%s takes %s first", l.Name, needed)
-			}
+		for _, needed := range s.missing(o, d) {
+			r.object("missing_prerequisite", l.Name, "RPGX-60", "sheet.disciplines", "%s takes %s first", l.Name, needed)
 		}
 	}
+}
+
+// missing are the disciplines that have to be learned before another (RPGX-60):
+// all that it requires, or any one that permits it.
+func (s *Sheet) missing(o rules.Options, d Discipline) []string {
+	var permitting, missing []string
+	for other := range library(o) {
+		if !contains(other.Disciplines, d.Name) {
+			continue
+		}
+		if s.learned(other.Name) {
+			return nil
+		}
+		permitting = append(permitting, other.Name)
+	}
+	for _, needed := range d.Requires {
+		if !s.learned(needed) {
+			missing = append(missing, needed)
+		}
+	}
+	if len(d.Requires) == 0 && len(permitting) > 0 {
+		return []string{strings.Join(permitting, " or ")}
+	}
+	return missing
 }
 
 // cost is the price of a discipline as bought (RPGX-59).

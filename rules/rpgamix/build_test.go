@@ -177,14 +177,17 @@ func TestWarnings(t *testing.T) {
 func TestSetting(t *testing.T) {
 	g := play(t, "")
 	for setting, want := range map[string]string{
-		`{"weapons":[{"name":"a","potential":1},{"name":"A","potential":2}]}`:   "setting.weapons",
-		`{"weapons":[{"name":"a","potential":9,"models":5}]}`:                   "setting.weapons.0.models",
-		`{"weapons":[{"name":"a","potential":9,"max_cm":5,"min_cm":6}]}`:        "setting.weapons.0.max_cm",
-		`{"weapons":[{"name":"a","potential":9,"min_cm":6,"choked_cm":7}]}`:     "setting.weapons.0.choked_cm",
-		`{"disciplines":[{"name":"a","requires":["b"]}]}`:                       "setting.disciplines.0.requires.0",
-		`{"disciplines":[{"name":"a","requires":["A"]}]}`:                       "setting.disciplines.0.requires.0",
-		`{"disciplines":[{"name":"a","techniques":[{"skill":"x","use":"y"}]}]}`: "setting.disciplines.0.techniques.0.use",
-		`{"skills":[{"name":"a","stat":"luck"}]}`:                               "setting.skills.0.stat",
+		`{"weapons":[{"name":"a","potential":1},{"name":"A","potential":2}]}`:                                         "setting.weapons",
+		`{"weapons":[{"name":"a","potential":9,"models":5}]}`:                                                         "setting.weapons.0.models",
+		`{"weapons":[{"name":"a","potential":9,"max_cm":5,"min_cm":6}]}`:                                              "setting.weapons.0.max_cm",
+		`{"weapons":[{"name":"a","potential":9,"min_cm":6,"choked_cm":7}]}`:                                           "setting.weapons.0.choked_cm",
+		`{"disciplines":[{"name":"a","requires":["b"]}]}`:                                                             "setting.disciplines.0.requires.0",
+		`{"disciplines":[{"name":"a","requires":["A"]}]}`:                                                             "setting.disciplines.0.requires.0",
+		`{"disciplines":[{"name":"a","requires":["b"]},{"name":"b","requires":["c"]},{"name":"c","requires":["A"]}]}`: "setting.disciplines.0.requires.0",
+		`{"disciplines":[{"name":"Elementary Education","requires":["Math"]}]}`:                                       "setting.disciplines.0.requires.0",
+		`{"disciplines":[{"name":"a","disciplines":["b"]}]}`:                                                          "setting.disciplines.0.disciplines.0",
+		`{"disciplines":[{"name":"a","techniques":[{"skill":"x","use":"y"}]}]}`:                                       "setting.disciplines.0.techniques.0.use",
+		`{"skills":[{"name":"a","stat":"luck"}]}`:                                                                     "setting.skills.0.stat",
 	} {
 		same(t, setting, g.code("setting.define", `{"reason":"x","setting":`+setting+`}`), "invalid "+want)
 	}
@@ -193,6 +196,30 @@ func TestSetting(t *testing.T) {
 	bob := g.npc("Bob", sheet(""))
 	g.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"thing":{"name":"door"},"weapon":"club","difficulty":1}`, bob), 10)
 	same(t, "the campaign's club", g.blow().DamageFactor, 99)
+}
+
+// A discipline of the campaign permits further disciplines: those of its own,
+// which nothing else opens, and such as have another way to them (RPGX-60).
+func TestFurtherDisciplines(t *testing.T) {
+	g := play(t, "")
+	g.Must("gm", "setting.define", `{"reason":"x","setting":{"disciplines":[{"name":"Tutor","costs":[3],"disciplines":["math","Inner Circle"]},
+		{"name":"Lodge","costs":[1],"disciplines":["Inner Circle"]},{"name":"Inner Circle","costs":[2]}]}}`)
+	for disciplines, want := range map[string]string{
+		`{"name":"Math","cost":1}`:                         "Math takes Highschool Education first",
+		`{"name":"Tutor"},{"name":"Math","cost":1}`:        "",
+		`{"name":"Inner Circle"}`:                          "Inner Circle takes Tutor or Lodge first",
+		`{"name":"Lodge"},{"name":"Inner Circle"}`:         "",
+		`{"name":"Lodge"},{"name":"Math","cost":1}`:        "Math takes Highschool Education first",
+		`{"name":"Elementary Education"},{"name":"Lodge"}`: "",
+		`{"name":"Highschool Education"},{"name":"Tutor"}`: "Highschool Education takes Elementary Education first",
+	} {
+		_, err := g.Do(g.Command("gm", "character.create", creation("book", sheet(sueStats, `"points":50`, `"disciplines":[`+disciplines+`]`))))
+		got := ""
+		if no := (*rules.Rejection)(nil); errors.As(err, &no) {
+			got = no.Reason
+		}
+		same(t, words(disciplines, err), got, want)
+	}
 }
 
 // A skill that several disciplines permit takes only one of them (RPGX-90).

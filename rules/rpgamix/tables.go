@@ -202,9 +202,10 @@ type Pool struct {
 type Discipline struct {
 	Name        string         `json:"name" minLength:"1" maxLength:"200"`
 	Costs       []int          `json:"costs,omitzero" minimum:"0" maximum:"100000" maxItems:"20" doc:"prices one can choose from; none: the campaign says the price"`
-	Requires    []string       `json:"requires,omitzero" minLength:"1" maxLength:"200" maxItems:"50" doc:"disciplines that have to be learned before"`
+	Requires    []string       `json:"requires,omitzero" minLength:"1" maxLength:"200" maxItems:"50" doc:"disciplines that have to be learned before, all of them"`
 	Grants      map[string]int `json:"grants,omitzero" minimum:"1" maximum:"100" maxItems:"100" doc:"points of skills that come with it"`
 	Permits     []string       `json:"permits,omitzero" minLength:"1" maxLength:"200" maxItems:"200" doc:"skills that can be bought"`
+	Disciplines []string       `json:"disciplines,omitzero" minLength:"1" maxLength:"200" maxItems:"100" doc:"further disciplines that it permits, whatever these require"`
 	Backgrounds []string       `json:"backgrounds,omitzero" minLength:"1" maxLength:"200" maxItems:"100" doc:"backgrounds that can be bought"`
 	Free        []string       `json:"free,omitzero" minLength:"1" maxLength:"200" maxItems:"100" doc:"backgrounds that come free"`
 	Pool        *Pool          `json:"pool,omitzero"`
