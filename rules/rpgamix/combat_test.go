@@ -131,6 +131,11 @@ func TestArmour(t *testing.T) {
 		same(t, options, g.blow().Taken, second)
 		g.Must("gm", "attack", data[:len(data)-1]+`,"armour":1}`, 1, 5, 10)
 		same(t, "the game master's", g.blow().Taken, 1)
+		if options != "" {
+			same(t, "worn off", string(g.vitals(sue).State), `{"armour":{"left":0,"lost":10}}`)
+			g.Must("gm", "attack", data, 1, 5, 10, 10)
+			same(t, "what has worn off stops nothing and wears no more", g.types(), "roll.made wound.inflicted")
+		}
 	}
 }
 
