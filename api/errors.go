@@ -192,7 +192,10 @@ func malformed(location, reason string) *Problem {
 func rejected(r *rules.Rejection) *Problem {
 	p := newProblem("rejected", r.Error())
 	p.Rule, p.Code, p.Reason = r.Rule, r.Code, r.Reason
-	if r.Field != "" {
+	for _, x := range r.Each {
+		p.Errors = append(p.Errors, FieldError{x.Field, x.Error()})
+	}
+	if r.Field != "" && p.Errors == nil {
 		p.Errors = []FieldError{{r.Field, r.Reason}}
 	}
 	return p
@@ -232,6 +235,10 @@ func located(err error, where func(field string) string) error {
 	if errors.As(err, &rejection) && rejection.Field != "" {
 		moved := *rejection
 		moved.Field = where(rejection.Field)
+		moved.Each = slices.Clone(rejection.Each)
+		for i, x := range moved.Each {
+			moved.Each[i].Field = where(x.Field)
+		}
 		return &moved
 	}
 	return err

@@ -588,7 +588,7 @@ func TestSystems(t *testing.T) {
 		if err := json.Unmarshal(c.Data, &schema); err != nil || schema.Type != "object" {
 			t.Errorf("%s: %v in %s", c.Type, err, c.Data)
 		}
-		checkRefs(t, c.Type, c.Data)
+		checkSchema(t, c.Type, c.Data)
 	}
 	if c := types["check"]; c.Who != "own-characters" || !bytes.Contains(c.Data, []byte(`"maximum":30`)) {
 		t.Errorf("got %+v", c)
@@ -603,8 +603,9 @@ func TestSystems(t *testing.T) {
 	problem(t, n.get("/v1/systems/toy?edition=9", ""), "not-found", "")
 }
 
-// checkRefs resolves every $ref of a document within it.
-func checkRefs(t *testing.T, name string, raw []byte) {
+// checkSchema resolves every $ref of a document within it, and looks that the
+// bounds of maps stand where they mean something.
+func checkSchema(t *testing.T, name string, raw []byte) {
 	t.Helper()
 	var doc any
 	if err := json.Unmarshal(raw, &doc); err != nil {
@@ -618,6 +619,11 @@ func checkRefs(t *testing.T, name string, raw []byte) {
 				walk(item)
 			}
 		case map[string]any:
+			for _, bound := range []string{"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"} {
+				if _, is := v[bound].(float64); is && v["type"] == "object" {
+					t.Errorf("%s: %s of an object means nothing: %v", name, bound, v)
+				}
+			}
 			if ref, ok := v["$ref"].(string); ok {
 				at := doc
 				for _, step := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
@@ -641,13 +647,14 @@ func checkRefs(t *testing.T, name string, raw []byte) {
 // leave 4, incapacitated, and one round later 3.
 func TestSystemsOnBoard(t *testing.T) {
 	n := startWith(t, journal.NewMemory(1), systems.Library())
-	checkRefs(t, "openapi.json", n.get("/openapi.json", "").body)
+	checkSchema(t, "openapi.json", n.get("/openapi.json", "").body)
 	for _, item := range read[projections.Page[SystemItem]](t, n.get("/v1/systems", ""), 200).Items {
 		sys := read[SystemView](t, n.get("/v1/systems/"+item.System, ""), 200)
 		for _, c := range sys.Commands {
-			checkRefs(t, c.Type, c.Data)
+			checkSchema(t, c.Type, c.Data)
 		}
-		checkRefs(t, "sheet", sys.Sheet)
+		checkSchema(t, "sheet", sys.Sheet)
+		checkSchema(t, "setting", sys.Setting)
 		c := read[NewCampaign](t, n.ask("POST", "/v1/campaigns", adminToken, `{"name":"x","system":"`+item.System+`"}`), 201)
 		g := &game{node: n, id: c.Campaign, gm: c.GM.Token}
 		made := g.command(g.gm, `{"type":"character.create","data":{"name":"Ex","kind":"npc","creation":"free","sheet":`+string(sys.Example)+`}}`)
@@ -670,6 +677,56 @@ func TestSystemsOnBoard(t *testing.T) {
 	stands(4, "incapacitated")
 	g.command(g.gm, `{"type":"clock.advance","data":{"seconds":3}}`)
 	stands(3, "incapacitated")
+	var sheet struct {
+		Properties struct {
+			Skills struct {
+				MaxProperties        int `json:"maxProperties"`
+				AdditionalProperties struct{ Minimum, Maximum *int }
+			} `json:"skills"`
+		} `json:"properties"`
+	}
+	raw := read[SystemView](t, n.get("/v1/systems/rpgamix", ""), 200).Sheet
+	if err := json.Unmarshal(raw, &sheet, json.MatchCaseInsensitiveNames(true)); err != nil {
+		t.Fatal(err)
+	}
+	skills := sheet.Properties.Skills
+	if lo, hi := skills.AdditionalProperties.Minimum, skills.AdditionalProperties.Maximum; skills.MaxProperties != 500 || lo == nil || *lo != 0 || hi == nil || *hi != 100 {
+		t.Errorf("skills are bounded as %+v", skills)
+	}
+}
+
+// The four characters of RPGamix's book over HTTP, and one with two faults:
+// each objection names its rule and its member.
+func TestObjections(t *testing.T) {
+	n := startWith(t, journal.NewMemory(1), systems.Library())
+	c := read[NewCampaign](t, n.ask("POST", "/v1/campaigns", adminToken, `{"name":"x","system":"rpgamix"}`), 201)
+	g := &game{node: n, id: c.Campaign, gm: c.GM.Token}
+	for _, x := range []struct {
+		name                                    string
+		str, con, dex, int, wits, per, cha, app int
+		want                                    []FieldError
+	}{
+		{"Bob", 5, 1, 0, -1, 1, 0, -2, 0, []FieldError{{"body.data.sheet.stats", "the stats sum to 4, which is 2 over 2"}}},
+		{"Jim", 6, 0, -1, -2, -1, -1, 0, 1, []FieldError{{"body.data.sheet.stats.str", "Strength is 6: no stat is above 5 at this stage"}}},
+		{"Sue", 3, 1, -2, 1, -1, -3, 2, 1, nil},
+		{"Hal", 2, -2, 4, -2, -4, 0, 0, 0, []FieldError{{"body.data.sheet.stats", "the stats sum to -2, which is 4 under 2"}}},
+		{"Sam", 6, -6, 0, 0, 0, 0, 0, 0, []FieldError{
+			{"body.data.sheet.stats", "RPGX-54: the stats sum to 0, which is 2 under 2"},
+			{"body.data.sheet.stats.str", "RPGX-55: Strength is 6: no stat is above 5 at this stage"},
+			{"body.data.sheet.stats.con", "RPGX-55: Constitution is -6: no stat is below -5"},
+		}},
+	} {
+		body := fmt.Sprintf(`{"type":"character.create","data":{"name":%q,"kind":"pc","creation":"book","sheet":{"skills":{},"stats":`+
+			`{"str":%d,"con":%d,"dex":%d,"int":%d,"wits":%d,"per":%d,"cha":%d,"app":%d}}}}`, x.name, x.str, x.con, x.dex, x.int, x.wits, x.per, x.cha, x.app)
+		if x.want == nil {
+			g.command(g.gm, body)
+			continue
+		}
+		r := n.ask("POST", g.path("/commands"), g.gm, body, "Idempotency-Key", key())
+		if p := problem(t, r, "rejected", ""); !slices.Equal(p.Errors, x.want) {
+			t.Errorf("%s: got %+v, want %+v", x.name, p.Errors, x.want)
+		}
+	}
 }
 
 // The document is whole, and says of the router neither too much nor too little.
@@ -686,7 +743,7 @@ func TestOpenAPI(t *testing.T) {
 	if doc.OpenAPI != "3.1.0" || r.Header.Get("Content-Type") != "application/openapi+json" {
 		t.Errorf("openapi %q, %s", doc.OpenAPI, r.Header.Get("Content-Type"))
 	}
-	checkRefs(t, "openapi.json", r.body)
+	checkSchema(t, "openapi.json", r.body)
 	param := regexp.MustCompile(`:(\w+)`)
 	var routed, documented []string
 	for _, route := range n.server.echo.Routes() {

@@ -182,6 +182,35 @@ var who = map[rules.Who]string{
 // whoName is the same for programs.
 var whoName = map[rules.Who]string{rules.GMOnly: "gm", rules.OwnCharacters: "own-characters", rules.Participants: "participants", rules.Table: "table"}
 
+// boundMaps puts the bounds of maps where JSON Schema looks for them. In the
+// tags minimum and the like are those of a map's values and maxItems is of its
+// members (see rules.Check); huma leaves them at the map, where they mean
+// nothing.
+func boundMaps(s *huma.Schema) {
+	for _, p := range s.Properties {
+		values, ok := p.AdditionalProperties.(*huma.Schema)
+		if !ok {
+			continue
+		}
+		move(&p.MinProperties, &p.MinItems)
+		move(&p.MaxProperties, &p.MaxItems)
+		move(&values.Minimum, &p.Minimum)
+		move(&values.Maximum, &p.Maximum)
+		move(&values.MinLength, &p.MinLength)
+		move(&values.MaxLength, &p.MaxLength)
+		if p.Enum != nil {
+			values.Enum, p.Enum = p.Enum, nil
+		}
+	}
+}
+
+// move moves what is set.
+func move[T any](to, from **T) {
+	if *from != nil {
+		*to, *from = *from, nil
+	}
+}
+
 // alone is the schema of a value's type with everything it refers to in $defs.
 func (s *schemas) alone(v any) (jsontext.Value, error) {
 	if v == nil {
@@ -189,7 +218,11 @@ func (s *schemas) alone(v any) (jsontext.Value, error) {
 	}
 	r := s.newRegistry("#/$defs/")
 	schema := *r.Schema(reflect.TypeOf(v), false, "")
+	boundMaps(&schema)
 	if defs := r.Map(); len(defs) > 0 {
+		for _, def := range defs {
+			boundMaps(def)
+		}
 		schema.Extensions = map[string]any{"$defs": defs}
 	}
 	raw, err := schema.MarshalJSON()

@@ -8,6 +8,10 @@ type Rejection struct {
 	Rule   string // id of the rule: RPGX-18; empty for what all systems share
 	Field  string // the command's field that is meant, if one is
 	Reason string // for people
+
+	// Each is every objection by itself, where several were made at once:
+	// Reason then joins theirs, the rest is of the first.
+	Each []Rejection
 }
 
 func (r *Rejection) Error() string {

@@ -60,7 +60,8 @@ func (f *Faces) Die(sides int) int {
 }
 
 // Run holds the systems against the case; nil when every member of Then is
-// equal and all dice were taken.
+// equal and all dice were taken. A case without an id, or with nothing in Then,
+// fails: it would show nothing.
 func (v Vector) Run(l Library) error {
 	book, err := l.Find(v.System, 0)
 	if err != nil {
@@ -81,6 +82,9 @@ func (v Vector) Run(l Library) error {
 			return fmt.Errorf("die %q: %w", d, err)
 		}
 		dice.sides = append(dice.sides, n)
+	}
+	if v.ID == "" || len(v.Then) == 0 {
+		return errors.New("says nothing that could be compared: id and then must be there")
 	}
 	if len(dice.sides) != len(dice.faces) {
 		return fmt.Errorf("%d dice, but %d kinds of them", len(dice.faces), len(dice.sides))

@@ -16,7 +16,8 @@ func conformCommand() *cobra.Command {
 		Short: "Hold the rule systems against files of cases with right answers",
 		Long: `Conform works out every case in the files with the functions that decide real
 commands, prints a line for each that comes out otherwise, and then the count.
-Exit code 0 when all passed, 1 when one failed, 2 when a file cannot be read.`,
+Exit code 0 when all passed, 1 when one failed, 2 when a file cannot be read or
+holds no case.`,
 		Example: "  tallystick conform rules/rpgamix/testdata/vectors.json",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,6 +53,9 @@ func readVectors(path string) ([]rules.Vector, error) {
 	var vectors []rules.Vector
 	if err := json.Unmarshal(b, &vectors, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(vectors) == 0 {
+		return nil, fmt.Errorf("%s holds no case", path)
 	}
 	return vectors, nil
 }

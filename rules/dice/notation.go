@@ -40,7 +40,7 @@ type Expression struct {
 //	label      = "[" text "]" .
 //	dice       = [ number ] "d" ( number | "%" | "F" ) { modifier } .
 //	modifier   = reroll | explode | keep | drop | success .
-//	reroll     = "r" [ number | compare ] .
+//	reroll     = ( "r" | "ro" ) [ number | compare ] .
 //	explode    = "!" [ compare ] .
 //	keep       = ( "k" | "kh" | "kl" ) [ number ] .
 //	drop       = ( "dh" | "dl" ) [ number ] .

@@ -87,6 +87,8 @@ func TestTotals(t *testing.T) {
 		{"2d6r2", faces(2, 4, 5), 9, "[2r, 4, 5]"},
 		{"3d6r<3", faces(1, 6, 2, 5, 1), 12, "[1r, 6, 2r, 5, 1]"},
 		{"1d6r6!", faces(6, 6, 6, 2), 8, "[6r, 6!, 6r, 2]"},
+		{"2d6ro2", faces(2, 4, 5), 9, "[2r, 4, 5]"},
+		{"2d6RO", faces(1, 4, 1), 5, "[1r, 4, 1]"},
 		{"2d6kh1r1", faces(1, 2, 5), 5, "[1r, (2), 5]"},
 		{"4dFr", faces(1, 2, 2, 2, 3), 1, "[-1r, 0, 0, 0, 1]"},
 		{"4dFr=-1", faces(1, 2, 2, 2, 3), 1, "[-1r, 0, 0, 0, 1]"},
@@ -142,6 +144,7 @@ func TestCanonicalForm(t *testing.T) {
 		"5d10!=10":           "5d10!",
 		"5d10!>8=10":         "5d10!>8=10",
 		"2d6r":               "2d6r1",
+		"2d6ro<3!":           "2d6r<3!",
 		"2dFr":               "2dFr=-1",
 		"2d6[ fire ] + 3[x]": "2d6[fire]+3[x]",
 		"(2d6+1)[a][b]":      "(2d6+1)[a][b]",
@@ -201,6 +204,9 @@ func TestRefusals(t *testing.T) {
 		{"2d6r0", 4, "no face of a d6 is =0"},
 		{"2d6r<7", 4, "every face of a d6 is <7"},
 		{"2d6r1r2", 6, "a second reroll"},
+		{"2d6ro1r2", 7, "a second reroll"},
+		{"2d6r o1", 6, `found "o"`},
+		{"2d6rr1", 5, "a second reroll"},
 		{"2d6!!=3", 4, "not offered"},
 		{"2d6!=3!=4", 7, "a second explosion"},
 		{"2d6>3>4", 6, "a second success count"},
@@ -535,6 +541,9 @@ func TestNotationPage(t *testing.T) {
 		}
 		if got := fmt.Sprint(parse(t, text).Roll(given(t, list...)).Total); got != strings.TrimSpace(cells[3]) {
 			t.Errorf("%s: total %s, the page says %s", text, got, cells[3])
+		}
+		if len(list) == 0 {
+			t.Errorf("%s throws no dice: nobody can roll it", text)
 		}
 	}
 	if examples < 12 {

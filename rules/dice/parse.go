@@ -257,6 +257,7 @@ func (p *parser) modifier(group *pool) (bool, error) {
 
 func (p *parser) reroll(group *pool, start int) error {
 	p.take("r")
+	p.take("o") // as others write "reroll once"
 	p.blanks()
 	if isDigit(p.peek()) {
 		value, err := p.number()

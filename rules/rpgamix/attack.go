@@ -281,8 +281,8 @@ func (f *fight) skill(t *rules.Turn, d *Attack, a *onslaught) (string, error) {
 	if d.Skill != "" && fold(d.Skill) != fold(special) {
 		return "", rules.Reject("aggravated_skill_is_the_attack_skill", "RPGX-67", "an aggravated attack is rolled with %s itself", special).On("skill")
 	}
-	tech, ok := technique(t.Options(), special)
-	if !ok || tech.Use != "aggravated" {
+	tech, ok := b.Sheet.technique(t.Options(), special, func(x Technique) bool { return x.Use == aggravated && x.worksWith(&f.weapon) })
+	if !ok || tech.Use != aggravated {
 		return "", rules.Reject("not_aggravated", "RPGX-66", "%s is no skill for aggravated attacks", special).On("aggravated.skill")
 	}
 	if err := tech.suits(f.weapon, "weapon"); err != nil {
@@ -366,7 +366,7 @@ func (f *fight) defend(t *rules.Turn, d *Attack, b *Body, x Defence) error {
 	if err := f.againstFire(o, d, b, x); err != nil {
 		return err
 	}
-	if tech, ok := technique(o, x.Skill); ok && tech.Use != "aggravated" {
+	if tech, ok := f.style(o, b, x.Skill); ok && tech.Use != aggravated {
 		f.ward = tech.Skill
 	}
 	f.defence, err = f.guard.prepare(o)
@@ -386,11 +386,11 @@ func (f *fight) parry(o rules.Options, b *Body, x *Defence) error {
 	if x.Skill == "" {
 		x.Skill = usual
 	}
-	tech, ok := technique(o, x.Skill)
+	tech, ok := f.style(o, b, x.Skill)
 	switch {
 	case !ok:
 		return nil
-	case tech.Use == "aggravated":
+	case tech.Use == aggravated:
 		return rules.Reject("not_a_defence", "RPGX-66", "%s is no defence", x.Skill).On("defence.skill")
 	case f.guard.parry == nil && len(tech.Weapons) > 0:
 		return rules.Reject("wrong_weapon", "RPGX-74", "%s needs a weapon of its discipline", x.Skill).On("defence.weapon")
@@ -398,6 +398,11 @@ func (f *fight) parry(o rules.Options, b *Body, x *Defence) error {
 		return tech.suits(*f.guard.parry, "defence.weapon")
 	}
 	return nil
+}
+
+// style finds the technique of a defence with what it is made with.
+func (f *fight) style(o rules.Options, b *Body, skill string) (Technique, bool) {
+	return b.Sheet.technique(o, skill, func(x Technique) bool { return x.Use != aggravated && x.worksWith(f.guard.parry) })
 }
 
 // againstFire adds Fire Defense to another defence, and fire points to either

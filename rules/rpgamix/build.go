@@ -31,14 +31,20 @@ func refuse(all []objection) error {
 	if len(all) == 0 {
 		return nil
 	}
+	var each []rules.Rejection
 	var reasons []string
 	for i, x := range all {
+		each = append(each, rules.Rejection{Code: x.code, Rule: x.rule, Field: x.field, Reason: x.reason})
 		if i > 0 {
 			x.reason = x.rule + ": " + x.reason
 		}
 		reasons = append(reasons, x.reason)
 	}
-	return rules.Reject(all[0].code, all[0].rule, "%s", strings.Join(reasons, "; ")).On(all[0].field)
+	no := each[0]
+	if len(each) > 1 {
+		no.Reason, no.Each = strings.Join(reasons, "; "), each
+	}
+	return &no
 }
 
 // statBudget is "the total cost of these Stats" (RPGX-54).
@@ -132,12 +138,34 @@ func (r *reckoning) disciplines(o rules.Options, s *Sheet) {
 		if l.PoolPoints > 0 && d.Pool == nil {
 			r.object("no_pool", l.Name, "RPGX-62", "sheet.disciplines", "the discipline %s has no pool to put points into", l.Name)
 		}
-		for _, needed := range d.Requires {
-			if !s.learned(needed) {
-				r.object("missing_prerequisite", l.Name, "RPGX-60", "sheet.disciplines", "%s takes %s first", l.Name, needed)
-			}
+		for _, needed := range s.missing(o, d) {
+			r.object("missing_prerequisite", l.Name, "RPGX-60", "sheet.disciplines", "%s takes %s first", l.Name, needed)
 		}
 	}
+}
+
+// missing are the disciplines that have to be learned before another (RPGX-60):
+// all that it requires, or any one that permits it.
+func (s *Sheet) missing(o rules.Options, d Discipline) []string {
+	var permitting, missing []string
+	for other := range library(o) {
+		if !contains(other.Disciplines, d.Name) {
+			continue
+		}
+		if s.learned(other.Name) {
+			return nil
+		}
+		permitting = append(permitting, other.Name)
+	}
+	for _, needed := range d.Requires {
+		if !s.learned(needed) {
+			missing = append(missing, needed)
+		}
+	}
+	if len(d.Requires) == 0 && len(permitting) > 0 {
+		return []string{strings.Join(permitting, " or ")}
+	}
+	return missing
 }
 
 // cost is the price of a discipline as bought (RPGX-59).
@@ -260,30 +288,56 @@ func (b *Body) skill(o rules.Options, c *rules.Character, field, name string) (i
 	return value, nil
 }
 
-// technique finds what a skill of a fighting discipline does.
-func technique(o rules.Options, skill string) (Technique, bool) {
+// technique finds what a skill of a fighting discipline does for a character.
+// Several disciplines may have the same skill (RPGX-90): one that was learned
+// goes before one that was not, and among those one that serves the purpose.
+func (s *Sheet) technique(o rules.Options, skill string, serves func(Technique) bool) (Technique, bool) {
+	best, found, rank := Technique{}, false, -1
 	for d := range library(o) {
-		for _, t := range d.Techniques {
-			if fold(t.Skill) == fold(skill) {
-				return t, true
+		for _, x := range d.Techniques {
+			if fold(x.Skill) != fold(skill) {
+				continue
+			}
+			n := 0
+			if s.learned(d.Name) {
+				n += 2
+			}
+			if serves(x) {
+				n++
+			}
+			if n > rank {
+				best, found, rank = x, true, n
 			}
 		}
 	}
-	return Technique{}, false
+	return best, found
 }
 
-// filled is a pool of a character and how much it can hold.
+// filled is a pool of a character: how much it can hold, and what is in it at
+// first.
 type filled struct {
 	Pool
-	max int
+	max, first int
 }
 
-// first is what is in the pool at first.
-func (p filled) first() int {
-	if p.Empty {
-		return 0
+// with is the pool with what a discipline brings to it.
+func (p filled) with(x Pool, points int) filled {
+	p.max += points
+	if !x.Empty {
+		p.first += points
 	}
-	return p.max
+	p.Empty = p.Empty && x.Empty
+	p.Night, p.Diet = max(p.Night, x.Night), max(p.Diet, x.Diet)
+	return p
+}
+
+// set is the pool with a greatest level that the sheet says.
+func (p filled) set(level int) filled {
+	p.max, p.first = level, level
+	if p.Empty {
+		p.first = 0
+	}
+	return p
 }
 
 // slept is what is in the pool after nights of deep sleep (RPGX-76).
@@ -296,21 +350,27 @@ func (p filled) slept(have, nights int, diet bool) int {
 }
 
 // pools of a character: those of disciplines, then those on the sheet.
+// Disciplines that call their pool by the same name share one (RPGX-62): what
+// they bring adds up, and a night gives as much as the best of them.
 func (b *Body) pools(o rules.Options) []filled {
 	var out []filled
+	at := func(p Pool) *filled {
+		i := slices.IndexFunc(out, func(had filled) bool { return fold(had.Name) == fold(p.Name) })
+		if i < 0 {
+			out, i = append(out, filled{Pool: p}), len(out)
+		}
+		return &out[i]
+	}
 	for _, l := range b.Sheet.Disciplines {
 		d, _ := discipline(o, l.Name)
 		if d.Pool != nil {
-			out = append(out, filled{*d.Pool, d.Pool.Start + b.Sheet.invested(o, d, l)/d.Pool.Price})
+			p := at(*d.Pool)
+			*p = p.with(*d.Pool, d.Pool.Start+b.Sheet.invested(o, d, l)/d.Pool.Price)
 		}
 	}
 	for _, name := range sorted(b.Sheet.Pools) {
-		i := slices.IndexFunc(out, func(p filled) bool { return fold(p.Name) == fold(name) })
-		if i >= 0 {
-			out[i].max = b.Sheet.Pools[name]
-			continue
-		}
-		out = append(out, filled{Pool{Name: name, Price: 1}, b.Sheet.Pools[name]})
+		p := at(Pool{Name: name, Price: 1})
+		*p = p.set(b.Sheet.Pools[name])
 	}
 	return out
 }

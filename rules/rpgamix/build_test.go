@@ -30,6 +30,7 @@ func TestFourExamples(t *testing.T) {
 		{"Hal", sheet(halStats), "total_under RPGX-54"},
 		{"Bob for ten points", sheet(bobStats, `"exchange":true`, `"points":10`), ""},
 		{"Bob for nine points", sheet(bobStats, `"exchange":true`, `"points":9`), "points_over RPGX-58"},
+		{"the least and the greatest", sheet("con -5 str 5 dex 2"), ""},
 		{"Hal sells", sheet(halStats, `"exchange":true`, `"skills":{"Running":20}`), ""},
 		{"Hal sells no more", sheet(halStats, `"exchange":true`, `"skills":{"Running":21}`), "points_over RPGX-58"},
 	} {
@@ -66,6 +67,33 @@ func TestEveryObjection(t *testing.T) {
 			t.Errorf("%q does not say: %s", err, part)
 		}
 	}
+	var no *rules.Rejection
+	if !errors.As(err, &no) {
+		t.Fatal(err)
+	}
+	var each []string
+	for _, x := range no.Each {
+		each = append(each, x.Rule+" "+x.Code+" "+x.Field)
+		if !strings.Contains(no.Reason, x.Reason) {
+			t.Errorf("%q is not in %q", x.Reason, no.Reason)
+		}
+	}
+	same(t, "one by one", strings.Join(each, "\n"), `RPGX-54 total_under sheet.stats
+RPGX-55 stat_over_5 sheet.stats.str
+RPGX-55 stat_under_-5 sheet.stats.con
+RPGX-58 points_fixed sheet.points
+RPGX-60 missing_prerequisite sheet.disciplines
+RPGX-60 missing_prerequisite sheet.disciplines
+RPGX-59 discipline_cost_unknown sheet.disciplines
+RPGX-59 discipline_cost sheet.disciplines
+RPGX-62 no_pool sheet.disciplines
+RPGX-59 unknown_discipline sheet.disciplines
+RPGX-59 not_permitted sheet.skills
+RPGX-65 not_permitted sheet.backgrounds
+RPGX-89 background_cost sheet.backgrounds
+RPGX-64 background_cost sheet.backgrounds
+RPGX-62 pool_not_bought sheet.pools
+RPGX-58 points_over sheet.points`)
 	if strings.Contains(err.Error(), "Surgery") {
 		t.Errorf("%q objects to a skill that Medical Doctor permits", err)
 	}
@@ -137,7 +165,7 @@ func TestGrants(t *testing.T) {
 // creation (RPGX-2, RPGX-55).
 func TestWarnings(t *testing.T) {
 	g := play(t, "")
-	g.npc("Giant", sheet("str 12", `"skills":{"Club":6}`))
+	g.npc("Giant", sheet("str 12 con 5", `"skills":{"Club":6,"Kick":5}`))
 	e, err := book.Registry().Decode(g.Records[len(g.Records)-1])
 	if err != nil {
 		t.Fatal(err)
@@ -149,14 +177,17 @@ func TestWarnings(t *testing.T) {
 func TestSetting(t *testing.T) {
 	g := play(t, "")
 	for setting, want := range map[string]string{
-		`{"weapons":[{"name":"a","potential":1},{"name":"A","potential":2}]}`:   "setting.weapons",
-		`{"weapons":[{"name":"a","potential":9,"models":5}]}`:                   "setting.weapons.0.models",
-		`{"weapons":[{"name":"a","potential":9,"max_cm":5,"min_cm":6}]}`:        "setting.weapons.0.max_cm",
-		`{"weapons":[{"name":"a","potential":9,"min_cm":6,"choked_cm":7}]}`:     "setting.weapons.0.choked_cm",
-		`{"disciplines":[{"name":"a","requires":["b"]}]}`:                       "setting.disciplines.0.requires.0",
-		`{"disciplines":[{"name":"a","requires":["A"]}]}`:                       "setting.disciplines.0.requires.0",
-		`{"disciplines":[{"name":"a","techniques":[{"skill":"x","use":"y"}]}]}`: "setting.disciplines.0.techniques.0.use",
-		`{"skills":[{"name":"a","stat":"luck"}]}`:                               "setting.skills.0.stat",
+		`{"weapons":[{"name":"a","potential":1},{"name":"A","potential":2}]}`:                                         "setting.weapons",
+		`{"weapons":[{"name":"a","potential":9,"models":5}]}`:                                                         "setting.weapons.0.models",
+		`{"weapons":[{"name":"a","potential":9,"max_cm":5,"min_cm":6}]}`:                                              "setting.weapons.0.max_cm",
+		`{"weapons":[{"name":"a","potential":9,"min_cm":6,"choked_cm":7}]}`:                                           "setting.weapons.0.choked_cm",
+		`{"disciplines":[{"name":"a","requires":["b"]}]}`:                                                             "setting.disciplines.0.requires.0",
+		`{"disciplines":[{"name":"a","requires":["A"]}]}`:                                                             "setting.disciplines.0.requires.0",
+		`{"disciplines":[{"name":"a","requires":["b"]},{"name":"b","requires":["c"]},{"name":"c","requires":["A"]}]}`: "setting.disciplines.0.requires.0",
+		`{"disciplines":[{"name":"Elementary Education","requires":["Math"]}]}`:                                       "setting.disciplines.0.requires.0",
+		`{"disciplines":[{"name":"a","disciplines":["b"]}]}`:                                                          "setting.disciplines.0.disciplines.0",
+		`{"disciplines":[{"name":"a","techniques":[{"skill":"x","use":"y"}]}]}`:                                       "setting.disciplines.0.techniques.0.use",
+		`{"skills":[{"name":"a","stat":"luck"}]}`:                                                                     "setting.skills.0.stat",
 	} {
 		same(t, setting, g.code("setting.define", `{"reason":"x","setting":`+setting+`}`), "invalid "+want)
 	}
@@ -165,6 +196,30 @@ func TestSetting(t *testing.T) {
 	bob := g.npc("Bob", sheet(""))
 	g.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"thing":{"name":"door"},"weapon":"club","difficulty":1}`, bob), 10)
 	same(t, "the campaign's club", g.blow().DamageFactor, 99)
+}
+
+// A discipline of the campaign permits further disciplines: those of its own,
+// which nothing else opens, and such as have another way to them (RPGX-60).
+func TestFurtherDisciplines(t *testing.T) {
+	g := play(t, "")
+	g.Must("gm", "setting.define", `{"reason":"x","setting":{"disciplines":[{"name":"Tutor","costs":[3],"disciplines":["math","Inner Circle"]},
+		{"name":"Lodge","costs":[1],"disciplines":["Inner Circle"]},{"name":"Inner Circle","costs":[2]}]}}`)
+	for disciplines, want := range map[string]string{
+		`{"name":"Math","cost":1}`:                         "Math takes Highschool Education first",
+		`{"name":"Tutor"},{"name":"Math","cost":1}`:        "",
+		`{"name":"Inner Circle"}`:                          "Inner Circle takes Tutor or Lodge first",
+		`{"name":"Lodge"},{"name":"Inner Circle"}`:         "",
+		`{"name":"Lodge"},{"name":"Math","cost":1}`:        "Math takes Highschool Education first",
+		`{"name":"Elementary Education"},{"name":"Lodge"}`: "",
+		`{"name":"Highschool Education"},{"name":"Tutor"}`: "Highschool Education takes Elementary Education first",
+	} {
+		_, err := g.Do(g.Command("gm", "character.create", creation("book", sheet(sueStats, `"points":50`, `"disciplines":[`+disciplines+`]`))))
+		got := ""
+		if no := (*rules.Rejection)(nil); errors.As(err, &no) {
+			got = no.Reason
+		}
+		same(t, words(disciplines, err), got, want)
+	}
 }
 
 // A skill that several disciplines permit takes only one of them (RPGX-90).

@@ -1,7 +1,9 @@
 package rpgamix_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -129,6 +131,11 @@ func TestArmour(t *testing.T) {
 		same(t, options, g.blow().Taken, second)
 		g.Must("gm", "attack", data[:len(data)-1]+`,"armour":1}`, 1, 5, 10)
 		same(t, "the game master's", g.blow().Taken, 1)
+		if options != "" {
+			same(t, "worn off", string(g.vitals(sue).State), `{"armour":{"left":0,"lost":10}}`)
+			g.Must("gm", "attack", data, 1, 5, 10, 10)
+			same(t, "what has worn off stops nothing and wears no more", g.types(), "roll.made wound.inflicted")
+		}
 	}
 }
 
@@ -343,6 +350,81 @@ func TestStylesOfTheCampaign(t *testing.T) {
 	h.Must("gm", "check", fmt.Sprintf(`{"character":%q,"skill":"sneak"}`, sue), 5)
 	h.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"custom":{"name":"axe","potential":10},"difficulty":0}`, bob, sue), 10, 10)
 	same(t, "10 - 4 for Poor health, leather of the setting", words(h.blow().Damage, h.blow().Taken), "6 3")
+}
+
+// swords are two styles that have skills of the book's template and of each
+// other, each for its own weapon; both have a pool called ki.
+const swords = `{"reason":"our world","setting":{"weapons":[{"name":"Rapier","potential":22,"parry":3},{"name":"Katana","potential":35,"parry":2}],
+	"disciplines":[{"name":"Fencing","costs":[20],"permits":["Aggravated Attack","Strategic Defense"],"pool":{"name":"ki","start":3,"price":4,"night":1},
+	"techniques":[{"skill":"Aggravated Attack","use":"aggravated","weapons":["Rapier"],"pool":"ki"},{"skill":"Strategic Defense","use":"strategic","weapons":["Rapier"]}]},
+	{"name":"Kendo","costs":[20],"permits":["Aggravated Attack","Strategic Defense"],"pool":{"name":"ki","start":5,"price":3,"night":2},
+	"techniques":[{"skill":"Aggravated Attack","use":"aggravated","weapons":["Katana"],"pool":"ki"},{"skill":"Strategic Defense","use":"strategic","weapons":["Katana"]},
+	{"skill":"Strategic Defense","use":"hold","weapons":["Katana"]}]}]}}`
+
+// A skill that several styles have works as the character's own style has it,
+// and with the weapons of that (RPGX-74, RPGX-90).
+func TestSkillOfSeveralStyles(t *testing.T) {
+	g := play(t, "")
+	g.Must("gm", "setting.define", swords)
+	target := g.npc("Straw", sheet("", `"nature":"thing"`))
+	for disciplines, allowed := range map[string]string{
+		``:                                    "club rapier katana",
+		`{"name":"Generic Fighting"}`:         "club rapier katana",
+		`{"name":"Fencing"}`:                  "rapier",
+		`{"name":"Kendo"}`:                    "katana",
+		`{"name":"Kendo"},{"name":"Fencing"}`: "rapier katana",
+		`{"name":"Fencing"},{"name":"Generic Fighting"}`: "club rapier katana",
+	} {
+		ann := g.npc("Ann", sheet("", `"skills":{"Aggravated Attack":2,"Strategic Defense":2}`, `"disciplines":[`+disciplines+`]`))
+		for _, weapon := range []string{"club", "rapier", "katana"} {
+			want := "wrong_weapon"
+			if strings.Contains(allowed, weapon) {
+				want = ""
+			}
+			attack := g.Command("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"weapon":%q,"difficulty":30,"aggravated":{}}`, ann, target, weapon), 1)
+			defence := g.Command("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"defence":{"skill":"Strategic Defense","weapon":%q}}`, target, ann, weapon), 1, 10)
+			for what, cmd := range map[string]rules.Command{"attack": attack, "defence": defence} {
+				_, err := g.Do(cmd)
+				got := ""
+				if no := (*rules.Rejection)(nil); errors.As(err, &no) {
+					got = no.Code
+				}
+				same(t, words(disciplines, weapon, what, err), got, want)
+			}
+		}
+	}
+	ken := g.npc("Ken", sheet("", `"skills":{"Strategic Defense":2}`, `"disciplines":[{"name":"Kendo"}]`))
+	bob := g.npc("Bob", sheet(""))
+	g.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"defence":{"skill":"Strategic Defense","weapon":"katana"}}`, bob, ken), 1, 10)
+	g.Must("gm", "rpgamix.allocate", fmt.Sprintf(`{"character":%q,"opponent":%q,"use":"hold","ranks":1}`, ken, bob))
+	same(t, "a skill with two uses", g.conditions(bob), "held")
+}
+
+// Disciplines whose pools have the same name share one: what they bring adds
+// up, and a night gives as much as the best of them (RPGX-62).
+func TestSharedPool(t *testing.T) {
+	g := play(t, "")
+	g.Must("gm", "setting.define", swords)
+	ken := g.npc("Ken", sheet("", `"disciplines":[{"name":"Fencing","pool_points":4},{"name":"Kendo","pool_points":7}]`)) // 3 + 1 and 5 + 2
+	same(t, "full", string(g.vitals(ken).State), `{"pools":{"ki":11}}`)
+	change := func(n int) string {
+		return fmt.Sprintf(`{"character":%q,"pool":"ki","change":%d,"cause":"x"}`, ken, n)
+	}
+	same(t, "no more", g.code("rpgamix.pool", change(1)), "pool_out_of_range")
+	g.Must("gm", "rpgamix.pool", change(-11))
+	g.Must("gm", "rpgamix.pool", change(11))
+	g.Must("gm", "rpgamix.pool", change(-11))
+	g.Must("gm", "rpgamix.rest", fmt.Sprintf(`{"character":%q,"nights":1}`, ken))
+	same(t, "a night", string(g.vitals(ken).State), `{"pools":{"ki":2}}`)
+
+	g.Must("gm", "setting.define", `{"reason":"x","setting":{"disciplines":[{"name":"Monk","pool":{"name":"ki","start":4,"price":1,"empty":true}},{"name":"Nun","pool":{"name":"Ki","start":2,"price":1}}]}}`)
+	for disciplines, want := range map[string]string{
+		`{"name":"Monk"}`:                `{"pools":{"ki":0}}`,
+		`{"name":"Monk"},{"name":"Nun"}`: `{"pools":{"ki":2}}`,
+	} {
+		same(t, disciplines, string(g.vitals(g.npc("Ann", sheet("", `"disciplines":[`+disciplines+`]`))).State), want)
+	}
+	same(t, "the sheet's level, still to be earned", string(g.vitals(g.npc("Ann", sheet("", `"disciplines":[{"name":"Monk"}]`, `"pools":{"ki":9}`))).State), `{"pools":{"ki":0}}`)
 }
 
 // Contests: the higher total wins, a tie is nobody's (RPGX-4).

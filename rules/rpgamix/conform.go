@@ -459,7 +459,7 @@ type poolGiven struct {
 
 func casePool(o rules.Options, g poolGiven, _ *rules.Faces) (any, error) {
 	d, _ := discipline(o, pyromancy)
-	return object{"pool": filled{*d.Pool, g.Max}.slept(g.Pool, g.Nights, g.Diet)}, nil
+	return object{"pool": filled{Pool: *d.Pool, max: g.Max}.slept(g.Pool, g.Nights, g.Diet)}, nil
 }
 
 type probGiven struct {

@@ -53,7 +53,9 @@ func TestFirePool(t *testing.T) {
 	same(t, "two of one", g.code("rpgamix.cast", cast(`,"spend":2`)), "pool_too_small")
 	g.Must("gm", "rpgamix.rest", fmt.Sprintf(`{"character":%q,"nights":1}`, ember))
 	g.Must("gm", "rpgamix.cast", cast(`,"spend":2`), 1)
+	same(t, "spent", string(g.vitals(ember).State), `{"pools":{"Fire pool":0}}`)
 	g.Must("gm", "rpgamix.rest", fmt.Sprintf(`{"character":%q,"nights":1,"meat_and_liquor":true}`, ember))
+	same(t, "meat and liquor", string(g.vitals(ember).State), `{"pools":{"Fire pool":2}}`)
 	g.Must("gm", "rpgamix.cast", cast(`,"spend":2`), 1)
 	g.Must("gm", "rpgamix.rest", fmt.Sprintf(`{"character":%q,"nights":9}`, ember))
 	same(t, "full", g.code("rpgamix.rest", fmt.Sprintf(`{"character":%q,"nights":1}`, ember)), "nothing_to_fill")
@@ -67,6 +69,22 @@ func TestFirePool(t *testing.T) {
 	same(t, "two sizes", g.code("rpgamix.cast", cast(`,"match":true`)), "invalid diameter_cm")
 	bob := g.npc("Bob", sheet(""))
 	same(t, "a layman", g.code("rpgamix.cast", fmt.Sprintf(`{"character":%q,"stat":"int","spell":"Create Fire","match":true,"material":"rock"}`, bob)), "skill_not_learned")
+}
+
+// An amended sheet keeps what is in a pool, as far as it holds that much; a new
+// pool is as full as at first (RPGX-62).
+func TestPoolsOfAnAmendedSheet(t *testing.T) {
+	g := play(t, "")
+	ember := g.pyromancer(9) // 4 points
+	amend := func(points int, want string) {
+		t.Helper()
+		g.Must("gm", "character.amend", fmt.Sprintf(`{"character":%q,"reason":"x","sheet":%s}`, ember,
+			sheet("", fmt.Sprintf(`"disciplines":[{"name":"Brotherhood of Pyromancy","pool_points":%d}],"pools":{"ki":%d}`, points, points))))
+		same(t, "pools", string(g.vitals(ember).State), want)
+	}
+	amend(12, `{"pools":{"Fire pool":4,"ki":12}}`)
+	amend(6, `{"pools":{"Fire pool":3,"ki":6}}`)
+	amend(20, `{"pools":{"Fire pool":3,"ki":6}}`)
 }
 
 // Fire Defense is a defence by itself, or goes with another, against fire only

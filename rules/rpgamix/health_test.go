@@ -1,6 +1,7 @@
 package rpgamix_test
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 
@@ -113,6 +114,9 @@ func TestHealthTable(t *testing.T) {
 			}
 			g.advance(1, dice...)
 			same(t, "points", g.points(mara), x.want)
+			if x.face > 0 && x.kind != "week" {
+				same(t, "outcome", g.roll().Outcome, []string{"worsens", "unchanged", "heals"}[1+cmp.Compare(x.want, x.points)])
+			}
 			for _, r := range g.Records {
 				if r.Type == "tick.processed" && r.Clock == x.due {
 					e, _ := book.Registry().Decode(r)
@@ -279,6 +283,10 @@ func TestPassingOut(t *testing.T) {
 	g.wound(mara, 3, 10, 10)
 	same(t, "its sum, and Awful", g.points(mara), 9)
 
+	frail := g.npc("Frail", sheet("con -4")) // one point is Con + 5
+	g.wound(frail, 1, 10)
+	same(t, "the first point of a round", g.types(), "roll.made wound.inflicted")
+
 	h := play(t, "")
 	sue := h.npc("Sue", sheet("con 1"))
 	h.wound(sue, 12, 3)
@@ -377,6 +385,9 @@ func TestAmend(t *testing.T) {
 	g.Must("gm", "character.amend", amend("con 2"))
 	same(t, "Con 2", words(g.vitals(mara).Health), "{28 35 fair -2}")
 	same(t, "Con -4", g.code("character.amend", amend("con -4")), "amended_to_death")
+	g.wound(mara, 3)
+	same(t, "ten points of ten missing", g.code("character.amend", amend("con -3")), "amended_to_death")
+	g.Must("gm", "heal.grant", fmt.Sprintf(`{"character":%q,"points":3,"cause":"a potion"}`, mara))
 	same(t, "Con -6", g.code("character.amend", amend("con -6")), "stat_under_-5")
 	g.advance(day)
 }

@@ -3,6 +3,7 @@ package rpgamix_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,35 +59,49 @@ func TestAdvanceSplit(t *testing.T) {
 	})
 }
 
-// anything is a random command at a table of three.
+// anything is a random command at a table of three. Who does what only some can
+// do is looked for among those who can.
 func anything(rt *rapid.T, g game, ids []string) (typ, data string) {
-	id := func(label string) string { return rapid.SampledFrom(ids).Draw(rt, label) }
+	id := func(label string) string { return rulestest.Evenly(rt, ids, label) }
 	n := func(label string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(rt, label) }
-	word := func(label string, words ...string) string { return rapid.SampledFrom(words).Draw(rt, label) }
-	switch n("command", 0, 13) {
-	case 0:
-		return "wound.inflict", fmt.Sprintf(`{"character":%q,"points":%d,"cause":"a fall"}`, id("who"), n("points", 1, 12))
-	case 1, 2, 3:
-		return "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"weapon":%q,"defence":{"skill":%q}}`, id("who"), id("whom"),
+	word := func(label string, words ...string) string { return rulestest.Evenly(rt, words, label) }
+	one := func(label string, fits func(events.Vitals) bool) string {
+		can := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !fits(g.vitals(id)) })
+		if len(can) == 0 {
+			can = ids
+		}
+		return rulestest.Evenly(rt, can, label)
+	}
+	with := func(condition string) func(events.Vitals) bool {
+		return func(v events.Vitals) bool { return strings.Contains(fmt.Sprint(v.Conditions), condition) }
+	}
+	switch typ := word("command", "attack", "attack", "attack", "wound.inflict", "wound.inflict", "wound.treat", "heal.grant", "clock.advance", "check",
+		"rpgamix.wake", "rpgamix.exert", "rpgamix.allocate", "rpgamix.allocate", "rpgamix.break_free", "rpgamix.choke", "character.amend"); typ {
+	case "attack":
+		return typ, fmt.Sprintf(`{"attacker":%q,"target":%q,"weapon":%q,"defence":{"skill":%q}}`, id("who"), id("whom"),
 			word("weapon", "knife", "club", "spear", "fist"), word("skill", "Dodge", "Strategic Defense", "Hold Attacker"))
-	case 4:
-		return "wound.treat", fmt.Sprintf(`{"character":%q}`, id("who"))
-	case 5:
-		return "heal.grant", fmt.Sprintf(`{"character":%q,"points":%d,"cause":"x"}`, id("who"), n("points", 1, 60))
-	case 6:
-		return "clock.advance", fmt.Sprintf(`{"by":%q}`, word("span", "1s", "3s", "1m", "1h", "1d", "9d"))
-	case 7:
-		return "check", fmt.Sprintf(`{"character":%q,"stat":%q,"difficulty":%d}`, id("who"), word("stat", "str", "con", "int"), n("difficulty", 0, 12))
-	case 8:
-		return "rpgamix.wake", fmt.Sprintf(`{"character":%q,"cause":"x"}`, id("who"))
-	case 9:
-		return "rpgamix.exert", fmt.Sprintf(`{"character":%q,"act":"x"}`, id("who"))
-	case 10:
-		return "rpgamix.allocate", fmt.Sprintf(`{"character":%q,"opponent":%q,"use":%q,"ranks":2}`, id("who"), id("whom"), word("use", "attack", "defence", "hold"))
-	case 11:
-		return "rpgamix.break_free", fmt.Sprintf(`{"character":%q,"stat":"str","holder":{"stat":"str"}}`, id("who"))
-	case 12:
-		return "rpgamix.choke", fmt.Sprintf(`{"character":%q,"weapon":"spear","grip":%q}`, id("who"), word("grip", "choked", "full"))
+	case "wound.inflict":
+		return typ, fmt.Sprintf(`{"character":%q,"points":%d,"cause":"a fall"}`, id("who"), n("points", 1, 12))
+	case "wound.treat":
+		return typ, fmt.Sprintf(`{"character":%q}`, id("who"))
+	case "heal.grant":
+		return typ, fmt.Sprintf(`{"character":%q,"points":%d,"cause":"x"}`, id("who"), n("points", 1, 60))
+	case "clock.advance":
+		return typ, fmt.Sprintf(`{"by":%q}`, word("span", "1s", "1s", "3s", "3s", "3s", "1m", "1h", "9d"))
+	case "check":
+		return typ, fmt.Sprintf(`{"character":%q,"stat":%q,"difficulty":%d}`, id("who"), word("stat", "str", "con", "int"), n("difficulty", 0, 12))
+	case "rpgamix.wake":
+		return typ, fmt.Sprintf(`{"character":%q,"cause":"x"}`, one("who", with("unconscious")))
+	case "rpgamix.exert":
+		return typ, fmt.Sprintf(`{"character":%q,"act":"x"}`, one("who", func(v events.Vitals) bool { return v.Health.Rank == "awful" && !with("unconscious")(v) }))
+	case "rpgamix.allocate":
+		who := one("who", func(v events.Vitals) bool { return strings.Contains(string(v.State), `"excess"`) })
+		whom := slices.IndexFunc(ids, func(id string) bool { return id != who && strings.Contains(string(g.vitals(who).State), id) })
+		return typ, fmt.Sprintf(`{"character":%q,"opponent":%q,"use":%q,"ranks":2}`, who, ids[max(0, whom)], word("use", "attack", "defence", "hold"))
+	case "rpgamix.break_free":
+		return typ, fmt.Sprintf(`{"character":%q,"stat":"str","holder":{"stat":"str"}}`, one("who", with("held")))
+	case "rpgamix.choke":
+		return typ, fmt.Sprintf(`{"character":%q,"weapon":"spear","grip":%q}`, id("who"), word("grip", "choked", "full"))
 	}
 	return "character.amend", fmt.Sprintf(`{"character":%q,"reason":"x","sheet":%s}`, id("who"), fighter(n("con", -4, 6)))
 }
@@ -100,6 +115,7 @@ func fighter(con int) string {
 // act and have no ticks, bodies go to JSON and back, and what is folded from
 // stored bytes is what was decided.
 func TestPlay(t *testing.T) {
+	executed := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
 		options := rapid.SampledFrom([]string{"", `{"rpgamix.waking":"gm","rpgamix.armour_wear":"ablative","rpgamix.clock":"calendar"}`}).Draw(rt, "options")
 		g := play(t, options)
@@ -108,7 +124,12 @@ func TestPlay(t *testing.T) {
 		for i := range 3 {
 			ids = append(ids, g.npc(fmt.Sprint("x", i), fighter(rapid.IntRange(-4, 6).Draw(rt, "con"))))
 		}
-		for range rapid.IntRange(1, 25).Draw(rt, "commands") {
+		for range rulestest.Evenly(rt, []int{1, 10, 25, 40}, "commands") {
+			for i, id := range ids {
+				if !g.vitals(id).Alive && rapid.Bool().Draw(rt, "another enters") {
+					ids[i] = g.npc("y", fighter(rapid.IntRange(-4, 6).Draw(rt, "con")))
+				}
+			}
 			typ, data := anything(rt, g, ids)
 			before := rulestest.Shown(t, g.State)
 			cmd := g.Command("gm", typ, data)
@@ -125,6 +146,9 @@ func TestPlay(t *testing.T) {
 				rt.Fatalf("%s %s: %v, then %v", typ, data, err, again)
 			}
 			g.Finish()
+			if err == nil {
+				executed[typ]++
+			}
 			sameFacts(rt, live, facts)
 			for _, f := range facts {
 				if e, ok := f.Event.(events.CharacterEvent); ok && !alive[e.Of().Character] {
@@ -141,6 +165,11 @@ func TestPlay(t *testing.T) {
 			rt.Fatal(diff)
 		}
 	})
+	for _, typ := range strings.Fields("attack check clock.advance character.amend heal.grant rpgamix.allocate rpgamix.choke rpgamix.wake wound.inflict wound.treat") {
+		if executed[typ] == 0 {
+			t.Errorf("%s was never executed: what the games show is not shown of it", typ)
+		}
+	}
 }
 
 func sameFacts(rt *rapid.T, a, b []events.Fact) {

@@ -82,14 +82,32 @@ func (w Weapon) check() error {
 	return nil
 }
 
-// check refuses a discipline that asks for one that is not known.
+// check refuses a discipline that asks for one, or permits one, that is not
+// known, and one that would have to be learned before itself.
 func (s *Setting) check(d Discipline) error {
+	for _, list := range []struct {
+		field string
+		names []string
+	}{{"requires", d.Requires}, {"disciplines", d.Disciplines}} {
+		for i, name := range list.names {
+			if _, ok := find(s.library(), name); !ok || fold(name) == fold(d.Name) {
+				return &rules.Invalid{Field: fmt.Sprintf("%s.%d", list.field, i), Reason: "is " + name + ": no other discipline has this name"}
+			}
+		}
+	}
 	for i, name := range d.Requires {
-		if _, ok := find(s.library(), name); !ok || fold(name) == fold(d.Name) {
-			return &rules.Invalid{Field: fmt.Sprintf("requires.%d", i), Reason: "is " + name + ": no other discipline has this name"}
+		if s.needs(name, d.Name, map[string]bool{}) {
+			return &rules.Invalid{Field: fmt.Sprintf("requires.%d", i), Reason: "is " + name + ": that takes " + d.Name + " first itself"}
 		}
 	}
 	return nil
+}
+
+// needs reports whether a discipline can only be learned after another one.
+func (s *Setting) needs(name, first string, seen map[string]bool) bool {
+	d, _ := find(s.library(), name)
+	seen[fold(name)] = true
+	return contains(d.Requires, first) || slices.ContainsFunc(d.Requires, func(next string) bool { return !seen[fold(next)] && s.needs(next, first, seen) })
 }
 
 // library are all disciplines that are known: those of the campaign, then the

@@ -113,7 +113,7 @@ func (system) Create(o rules.Options, sheet any, book bool, clock int64) (rules.
 	b.enter(clock)
 	b.RankSince = clock
 	for _, p := range b.pools(o) {
-		b.Pools[p.Name] = p.first()
+		b.Pools[p.Name] = p.first
 	}
 	return b, s.warnings(), nil
 }
@@ -142,7 +142,7 @@ func (system) Amend(o rules.Options, old rules.Body, sheet any, clock int64) (ru
 	for _, p := range b.pools(o) {
 		have, known := before.Pools[p.Name]
 		if !known {
-			have = p.first()
+			have = p.first
 		}
 		b.Pools[p.Name] = min(have, p.max)
 	}

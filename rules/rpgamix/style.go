@@ -1,15 +1,18 @@
 package rpgamix
 
 import (
-	"slices"
-
 	"tallystick/events"
 	"tallystick/rules"
 )
 
+// worksWith reports whether a technique works with a weapon, or nil for none.
+func (x Technique) worksWith(w *Weapon) bool {
+	return len(x.Weapons) == 0 || w != nil && contains(x.Weapons, w.Name)
+}
+
 // suits refuses a weapon that a technique does not work with (RPGX-74).
 func (x Technique) suits(w Weapon, field string) error {
-	if len(x.Weapons) == 0 || slices.ContainsFunc(x.Weapons, func(name string) bool { return fold(name) == fold(w.Name) }) {
+	if x.worksWith(&w) {
 		return nil
 	}
 	return rules.Reject("wrong_weapon", "RPGX-74", "%s does not work with a %s", x.Skill, w.Name).On(field)
@@ -127,7 +130,7 @@ func allocate(t *rules.Turn, d *Allocation) error {
 	if won.Excess == 0 {
 		return rules.Reject("nothing_warded", "RPGX-69", "%s has no strategic defence against %s to make use of", c.Name, opponent.Name).On("opponent")
 	}
-	tech, ok := technique(t.Options(), won.Skill)
+	tech, ok := b.Sheet.technique(t.Options(), won.Skill, func(x Technique) bool { return x.Use == d.Use })
 	if !ok {
 		tech = Technique{Skill: won.Skill, Use: "strategic"}
 	}

@@ -182,7 +182,12 @@ type Technique struct {
 	Potential int      `json:"potential,omitzero" minimum:"0" maximum:"10000" doc:"damage potential of a throw"`
 }
 
-// Pool is a variable of a discipline (RPGX-62).
+// aggravated is the use of a technique that is an attack; all others are
+// defences.
+const aggravated = "aggravated"
+
+// Pool is a variable of a discipline (RPGX-62). Disciplines whose pools have
+// the same name share one.
 type Pool struct {
 	Name  string `json:"name" minLength:"1" maxLength:"200"`
 	Start int    `json:"start,omitzero" minimum:"0" maximum:"100000" doc:"points that come with the discipline"`
@@ -197,9 +202,10 @@ type Pool struct {
 type Discipline struct {
 	Name        string         `json:"name" minLength:"1" maxLength:"200"`
 	Costs       []int          `json:"costs,omitzero" minimum:"0" maximum:"100000" maxItems:"20" doc:"prices one can choose from; none: the campaign says the price"`
-	Requires    []string       `json:"requires,omitzero" minLength:"1" maxLength:"200" maxItems:"50" doc:"disciplines that have to be learned before"`
+	Requires    []string       `json:"requires,omitzero" minLength:"1" maxLength:"200" maxItems:"50" doc:"disciplines that have to be learned before, all of them"`
 	Grants      map[string]int `json:"grants,omitzero" minimum:"1" maximum:"100" maxItems:"100" doc:"points of skills that come with it"`
 	Permits     []string       `json:"permits,omitzero" minLength:"1" maxLength:"200" maxItems:"200" doc:"skills that can be bought"`
+	Disciplines []string       `json:"disciplines,omitzero" minLength:"1" maxLength:"200" maxItems:"100" doc:"further disciplines that it permits, whatever these require"`
 	Backgrounds []string       `json:"backgrounds,omitzero" minLength:"1" maxLength:"200" maxItems:"100" doc:"backgrounds that can be bought"`
 	Free        []string       `json:"free,omitzero" minLength:"1" maxLength:"200" maxItems:"100" doc:"backgrounds that come free"`
 	Pool        *Pool          `json:"pool,omitzero"`
@@ -224,7 +230,7 @@ const (
 var printedDisciplines = []Discipline{
 	{
 		Name: "Generic Fighting", Costs: []int{20, 25}, Permits: []string{aggravatedAttack, strategicDefense},
-		Techniques: []Technique{{Skill: aggravatedAttack, Use: "aggravated", Pool: "ki"}, {Skill: strategicDefense, Use: "strategic"}},
+		Techniques: []Technique{{Skill: aggravatedAttack, Use: aggravated, Pool: "ki"}, {Skill: strategicDefense, Use: "strategic"}},
 	},
 	{
 		Name: pyromancy, Costs: []int{50}, Permits: []string{fireDefense, createFire, controlFire, extinguishFire},

@@ -2,7 +2,6 @@ package rulestest
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
@@ -24,7 +23,7 @@ type Replaying struct {
 // Corrections holds a system against what corrections must keep, over games
 // made at random from its own command types. root is as for Run.
 func Corrections(t *testing.T, book *rules.Book, root string, r Replaying) {
-	w := learn(book, filepath.Join(root, book.Name(), "testdata", "vectors.json"))
+	w := learn(t, book, root)
 	compared := 0
 	rapid.Check(t, func(rt *rapid.T) { corrections(t, rt, book, w, r, &compared) })
 	if compared == 0 {
@@ -37,7 +36,7 @@ func Corrections(t *testing.T, book *rules.Book, root string, r Replaying) {
 // later roll is put into question the state is that of a game in which the
 // command was never given.
 func corrections(t *testing.T, rt *rapid.T, book *rules.Book, w words, r Replaying, compared *int) {
-	tb := begin(t, rt, book)
+	tb := begin(t, rt, book, w)
 	tb.Correct = r.Correct
 	play(t, rt, tb, book, w)
 	for range rapid.IntRange(1, 3).Draw(rt, "corrections") {
@@ -281,9 +280,9 @@ func inPlay(t *testing.T, other, tb *Table) string {
 // Games plays games at random from a system's own command types and hands each
 // over. root is as for Run.
 func Games(t *testing.T, book *rules.Book, root string, each func(rt *rapid.T, tb *Table)) {
-	w := learn(book, filepath.Join(root, book.Name(), "testdata", "vectors.json"))
+	w := learn(t, book, root)
 	rapid.Check(t, func(rt *rapid.T) {
-		tb := begin(t, rt, book)
+		tb := begin(t, rt, book, w)
 		play(t, rt, tb, book, w)
 		each(rt, tb)
 	})
