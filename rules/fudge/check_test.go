@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,6 +133,9 @@ func TestModifiersOfB2(t *testing.T) {
 	tb.no("secondary_not_better", "FUDGE-9", "check", fmt.Sprintf(`{"character":%q,"trait":"Research","secondary":"Anthropology","secondary_instead":true}`, joe))
 	tb.no("untrained_secondary", "FUDGE-9", "check", fmt.Sprintf(`{"character":%q,"trait":"Research","secondary":"Alchemy"}`, joe))
 	tb.invalid("secondary_instead", "check", fmt.Sprintf(`{"character":%q,"trait":"Research","secondary_instead":true}`, joe))
+	for _, second := range []string{"Research", "research"} { // a trait does not help itself
+		tb.no("secondary_is_the_same", "FUDGE-9", "check", fmt.Sprintf(`{"character":%q,"trait":"Research","secondary":%q}`, joe, second))
+	}
 
 	tb.hurt(joe, 2)
 	th = check(`"trait":"sword"`)
@@ -164,6 +168,58 @@ func TestExtremeModifiers(t *testing.T) {
 		t.Errorf("a player's modifier of -3: %v", err)
 	}
 	tb.Must("mara", "check", with(2))
+}
+
+// What several modifiers come to is extreme, or the game master's, like one
+// modifier of that size (FUDGE-10).
+func TestModifiersTogether(t *testing.T) {
+	tb := play(t, "")
+	sam := tb.person("Sam", "pc", `{"traits":{"Bow":"Good"}}`)
+	with := func(values ...int) string {
+		var list []string
+		for _, n := range values {
+			list = append(list, fmt.Sprintf(`{"label":"one of many","value":%d}`, n))
+		}
+		return fmt.Sprintf(`{"character":%q,"trait":"Bow","modifiers":[%s]}`, sam, strings.Join(list, ","))
+	}
+	for _, row := range []struct {
+		values []int
+		want   []string
+	}{
+		{[]int{1, -1}, nil}, {[]int{-1, -1, 1}, nil},
+		{[]int{1, 1}, []string{"all modifiers together: +2 is extreme"}},
+		{[]int{-1, -1, -1}, []string{"all modifiers together: -3 is extreme"}},
+		{[]int{2, -1}, []string{"one of many: +2 is extreme"}},
+		{[]int{2, 1}, []string{"one of many: +2 is extreme", "all modifiers together: +3 is extreme"}},
+	} {
+		if got := detail(t, throws(t, tb.do("check", with(row.values...)))[0]).Warnings; !slices.Equal(got, row.want) {
+			t.Errorf("%v: warnings %q, want %q", row.values, got, row.want)
+		}
+	}
+	tb.Must("mara", "check", with(1, 1))
+	for _, values := range [][]int{{1, 1, 1}, {-2, -1}} {
+		var no *rules.Rejection
+		if err := tb.Refused("mara", "check", with(values...)); !errors.As(err, &no) || no.Code != "modifier_too_large" || no.Field != "modifiers" {
+			t.Errorf("a player's modifiers of %v: %v", values, err)
+		}
+	}
+}
+
+// The name of a trait is one that a sheet could have. Written in another form
+// it would pass for a trait that nobody has, and be Poor.
+func TestNamesOfTraits(t *testing.T) {
+	tb := play(t, "")
+	ann := tb.person("Ann", "pc", `{"traits":{"Élan":"Great"}}`)
+	bob := tb.person("Bob", "npc", `{}`)
+	tb.hurt(bob, 2)
+	for _, bad := range []string{"E\u0301lan", "  ", "É\u200blan", "a\nb"} {
+		tb.invalid("trait", "check", fmt.Sprintf(`{"character":%q,"trait":"%s"}`, ann, bad))
+		tb.invalid("sides.1.trait", "contest", fmt.Sprintf(`{"sides":[{"character":%q,"trait":"Will"},{"character":%q,"trait":"%s"}]}`, ann, bob, bad))
+		tb.invalid("trait", "wound.treat", fmt.Sprintf(`{"character":%q,"by":%q,"trait":"%s"}`, bob, ann, bad))
+	}
+	if d := detail(t, throws(t, tb.do("check", fmt.Sprintf(`{"character":%q,"trait":"élan"}`, ann)))[0]); d.Effective != "Great" {
+		t.Errorf("%+v", d)
+	}
 }
 
 // Tasks of Terrible need no roll, in no session either (FUDGE-4).
