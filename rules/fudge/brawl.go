@@ -255,11 +255,12 @@ func (m *mob) closeGroup(th *rules.Throw, dice pair, lone result, foes []result,
 			hurt++
 		}
 	}
-	outcome := strconv.Itoa(hurt) + " of " + strconv.Itoa(len(foes)) + " hit"
-	if automatic {
-		outcome = "low doubles: all hit"
+	relative := opposed(best, lone)
+	outcome, critical := strconv.Itoa(hurt)+" of "+strconv.Itoa(len(foes))+" hit", critically(m.o, best, relative)
+	if automatic { // "translates ordinarily bad rolls ... into automatic hits": no fumble
+		outcome, critical = "low doubles: all hit", ""
 	}
-	best.close("lone fighter", lone.degree, dice.natural(), outcome, opposed(best, lone))
+	best.close("lone fighter", lone.degree, critical, outcome, relative)
 }
 
 // automatic lets each foe hit as the game master said beforehand (FUDGE-36).
