@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"tallystick/events"
 	"tallystick/rules"
 )
 
@@ -250,13 +251,17 @@ func (d *Attack) ambush(t *rules.Turn, attacker, target *rules.Character) error 
 	if err != nil {
 		return err
 	}
-	if _, err := judge(t.Options(), "difficulty", e, difficulty); err != nil {
+	o := t.Options()
+	job, err := judge(o, "difficulty", e, difficulty)
+	if err != nil {
 		return err
 	}
-	// Even a shot that cannot miss is rolled: by how much it hits is damage.
-	o := t.Options()
+	if job.hopeless() {
+		t.Emit(&RollSkipped{Subject: events.Subject{Character: attacker.ID}, Trait: d.Trait, Difficulty: difficulty.String(), Outcome: passed(false), Rule: job.rule})
+		return nil
+	}
 	r := throw(t, "shot: "+d.Trait, e)
-	hit, relative, critical := unopposed(o, r, difficulty)
+	hit, relative, critical := job.shot(o, r)
 	r.close("difficulty", difficulty, critical, hits(hit), relative)
 	var round round
 	if hit {
@@ -264,6 +269,17 @@ func (d *Attack) ambush(t *rules.Turn, attacker, target *rules.Character) error 
 	}
 	round.settle(t)
 	return nil
+}
+
+// shot compares a shot at an unaware target with its task. Even one that cannot
+// miss is rolled, since by how much it hits is damage; but it hits, by 0 levels
+// at least (FUDGE-4).
+func (j task) shot(o rules.Options, r result) (hit bool, relative int, critical string) {
+	hit, relative, critical = unopposed(o, r, j.level)
+	if j.automatic && !hit {
+		return true, 0, critical
+	}
+	return hit, relative, critical
 }
 
 func hits(hit bool) string {

@@ -108,13 +108,13 @@ func TestWoundSaysWhereItComesFrom(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	d := detail(t, throws(t, facts)[0]).Damage
-	if d == nil || d.Points != "2" || len(d.Factors) != 5 {
-		t.Fatalf("damage %+v", d)
+	want := []events.Modifier{
+		{Label: "relative degree", Value: 3, Rule: "FUDGE-42"}, {Label: "average weapon", Value: 0, Rule: "FUDGE-45"},
+		{Label: "sharp weapon", Value: 1, Rule: "FUDGE-45"}, {Label: "Fair Strength", Value: 0, Rule: "FUDGE-46"},
+		{Label: "armour", Value: -1, Rule: "FUDGE-43"}, {Label: "good shield", Value: -1, Rule: "FUDGE-44"},
 	}
-	for _, f := range d.Factors {
-		if f.Rule == "" || f.Label == "" {
-			t.Errorf("a factor without a source: %+v", f)
-		}
+	if d == nil || d.Points != "2" || !slices.Equal(d.Factors, want) {
+		t.Errorf("damage %+v, want %+v", d, want)
 	}
 }
 
@@ -181,6 +181,37 @@ func TestUnawareTarget(t *testing.T) {
 	tb.no("stance_is_for_melee", "FUDGE-24", "attack", fmt.Sprintf(shot, ann, bob, `"stance":"offence","defence":{"trait":"Dodge"}`))
 	tb.no("stance_is_for_melee", "FUDGE-24", "attack", fmt.Sprintf(shot, ann, bob, `"defence":{"trait":"Dodge","stance":"defence"}`))
 	tb.invalid("defence", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"thrown","trait":"Bow"}`, ann, bob))
+}
+
+// What needs no roll hits an unaware target whatever the dice say, which is
+// only by how much (FUDGE-4); what has no chance is not rolled where the
+// campaign plays so (FUDGE-6).
+func TestCertainShots(t *testing.T) {
+	for _, row := range []struct {
+		difficulty string
+		faces      []int
+		outcome    string
+		margin     int
+	}{
+		{"Terrible", []int{1, 1}, "hits", 0}, {"Terrible", []int{1, 3}, "hits", 0}, {"Terrible", []int{3, 4}, "hits", 1},
+		{"Poor", []int{1, 1}, "misses", -4},
+	} {
+		tb, ann, bob := fencers(t, "", "Fair")
+		shot := `{"attacker":%q,"target":%q,"mode":"propelled","trait":"Guns","weapon":"gun","unaware":true,"difficulty":%q}` // untrained: Poor
+		facts := tb.do("attack", fmt.Sprintf(shot, ann, bob, row.difficulty), row.faces...)
+		consistent(t, facts)
+		if th := throws(t, facts)[0]; th.Outcome != row.outcome || *th.Margin != row.margin {
+			t.Errorf("%+v: %s by %d", row, th.Outcome, *th.Margin)
+		}
+		if lost := tb.body(bob).points(); lost != max(0, 2*row.margin) { // and a gun of +1
+			t.Errorf("%+v: %d points lost", row, lost)
+		}
+	}
+	tb, ann, bob := fencers(t, `{"fudge.skip_certain_rolls":true}`, "Fair")
+	facts := tb.do("attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"propelled","trait":"Guns","weapon":"gun","unaware":true,"difficulty":"Superb"}`, ann, bob))
+	if e := one[*RollSkipped](t, facts); e.Outcome != "failure" || e.Rule != "FUDGE-6" || len(facts) != 1 {
+		t.Errorf("%+v", e)
+	}
 }
 
 // Aware targets defend; against propelled weapons at -1 or -2 (FUDGE-30,
