@@ -243,6 +243,9 @@ func (m *mob) read(dice pair) []result {
 	return foes
 }
 
+// againstLone is what the one roll for all foes is compared with.
+const againstLone = "lone fighter"
+
 // closeGroup explains the one roll by its best foe.
 func (m *mob) closeGroup(th *rules.Throw, dice pair, lone result, foes []result, exchanges []exchange, automatic bool) {
 	best := slices.MaxFunc(foes, func(a, b result) int { return int(a.degree - b.degree) })
@@ -260,7 +263,7 @@ func (m *mob) closeGroup(th *rules.Throw, dice pair, lone result, foes []result,
 	if automatic { // "translates ordinarily bad rolls ... into automatic hits": no fumble
 		outcome, critical = "low doubles: all hit", ""
 	}
-	best.close("lone fighter", lone.degree, critical, outcome, relative)
+	best.close(againstLone, lone.degree, critical, outcome, relative)
 }
 
 // automatic lets each foe hit as the game master said beforehand (FUDGE-36).

@@ -68,13 +68,16 @@ func (w Weapon) factors(art string) []events.Modifier {
 	return out
 }
 
+// armourRule is what armour takes off by; a shield comes behind it.
+const armourRule = "FUDGE-43"
+
 // factors are what the armour and a shield take off, of a rating of both.
 func (a Armour) factors(rating int) []events.Modifier {
 	if !a.Shield {
-		return []events.Modifier{{Label: "armour", Value: -rating, Rule: "FUDGE-43"}}
+		return []events.Modifier{{Label: "armour", Value: -rating, Rule: armourRule}}
 	}
 	return []events.Modifier{
-		{Label: "armour", Value: goodShield - rating, Rule: "FUDGE-43"},
+		{Label: "armour", Value: goodShield - rating, Rule: armourRule},
 		{Label: "good shield", Value: -goodShield, Rule: "FUDGE-44"},
 	}
 }
