@@ -26,6 +26,15 @@ type Modifier struct {
 	About string `json:"about,omitzero" enum:"circumstance,equipment,range,light,cover" doc:"what it comes from; range, light and cover belong to the task when the target is unaware"`
 }
 
+// rolled is the trait that the dice are thrown for: the second one, where it is
+// rolled instead (FUDGE-9).
+func (s Skill) rolled() string {
+	if s.Instead {
+		return s.Secondary
+	}
+	return s.Trait
+}
+
 // effort makes what a character brings to a roll. path is the command's
 // member that holds the skill.
 func (s Skill) effort(t *rules.Turn, path string, who *rules.Character) (effort, error) {
@@ -203,15 +212,11 @@ func check(t *rules.Turn, d *Check) error {
 // of the task (FUDGE-60). Only Strength has scales; and a hidden task is opened
 // without anybody to say on which scale the roll was.
 func (d *Check) scale(who *rules.Character) (int, error) {
-	rolled := d.Trait
-	if d.Instead {
-		rolled = d.Secondary
-	}
 	switch {
 	case !d.HumanScale:
 		return 0, nil
-	case !isStrength(rolled):
-		return 0, rules.Reject("scale_is_of_strength", "FUDGE-60", "only Strength has scales, not %s", rolled).On("human_scale")
+	case !isStrength(d.rolled()):
+		return 0, rules.Reject("scale_is_of_strength", "FUDGE-60", "only Strength has scales, not %s", d.rolled()).On("human_scale")
 	case d.Target != 0:
 		return 0, &rules.Invalid{Field: "human_scale", Reason: "is for a difficulty that is named: the hidden one stays on the character's own scale"}
 	}
@@ -311,7 +316,7 @@ func contest(t *rules.Turn, d *Contest) error {
 func (d *Contest) meetOnOneScale(people [2]*rules.Character, efforts *[2]effort) {
 	var scales [2]int
 	for i, who := range people {
-		if !isStrength(d.Sides[i].Trait) {
+		if !isStrength(d.Sides[i].rolled()) {
 			return
 		}
 		scales[i] = who.Body.(*Body).Sheet.strengthScale()

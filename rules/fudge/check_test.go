@@ -332,6 +332,14 @@ func TestStrengthOnTwoScales(t *testing.T) {
 	outcome(t, against(giant, human), "status quo", 0, "Great")
 	outcome(t, against(human, wee), "wins", 5, "Great")
 	outcome(t, against(giant, wee), "wins", 5, "Great")
+	// What is rolled instead of Strength has no scale; Strength that is rolled instead has.
+	judo := tb.person("Ulla", "npc", `{"strength":"Terrible","traits":{"Judo":"Good"},"scale":{"kind":"small giant"}}`)
+	instead := `{"sides":[{"character":%q,"trait":%q,"secondary":%q,"secondary_instead":true},{"character":%q,"trait":"Strength"}]}`
+	facts := tb.do("contest", fmt.Sprintf(instead, judo, "Strength", "Judo", human), 3, 4, 3, 4)
+	outcome(t, throws(t, facts)[0], "loses", -1, "Good")
+	strong := tb.person("Bo", "npc", `{"strength":"Poor","traits":{"Lifting":"Terrible"},"scale":{"kind":"small giant"}}`)
+	facts = tb.do("contest", fmt.Sprintf(instead, strong, "Lifting", "Strength", human), 3, 4, 3, 4)
+	outcome(t, throws(t, facts)[0], "wins", 1, "Superb")                                                                              // Poor and 5
 	outcome(t, against(giant, tb.person("Ug", "npc", `{"strength":"Poor","scale":{"kind":"small giant"}}`)), "loses", -1, "Terrible") // on their own scale
 	lift := tb.do("check", fmt.Sprintf(`{"character":%q,"trait":"Strength","difficulty":"Poor","human_scale":true}`, wee), 3, 4)
 	outcome(t, throws(t, lift)[0], "failure", -1, "Terrible")
