@@ -370,8 +370,8 @@ type armed struct {
 }
 
 // armed finds the weapon on the sheet or in the setting (FUDGE-28), and holds
-// it against the way it is used. Where no damage is counted a shot needs no
-// weapon that is written down.
+// it against the way it is used. Where no damage is counted any weapon will do, and
+// a shot needs none that is named.
 func (f Fighter) armed(o rules.Options, who *rules.Character, path, mode string) (armed, error) {
 	if f.Weapon == "" {
 		if mode != melee && o.Is(optDamage, objective) {
@@ -382,6 +382,9 @@ func (f Fighter) armed(o rules.Options, who *rules.Character, path, mode string)
 	w, ok := named(who.Body.(*Body).Sheet.Weapons, f.Weapon)
 	if !ok {
 		w, ok = named(settingOf(o).Weapons, f.Weapon)
+	}
+	if !ok && o.Is(optDamage, subjective) {
+		return armed{who, f.Weapon, Weapon{}}, name(at(path, "weapon"), f.Weapon)
 	}
 	if !ok {
 		return armed{}, rules.Reject("no_such_weapon", "FUDGE-28", "%s has no weapon %s, and the setting has none", who.Name, f.Weapon).On(at(path, "weapon"))

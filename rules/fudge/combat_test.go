@@ -404,10 +404,18 @@ func TestWaysToUseAWeapon(t *testing.T) {
 	tb.no("unaware_does_not_defend", "FUDGE-31", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"propelled","trait":"Bow","weapon":"bow","unaware":true,"propelled_penalty":2}`, ann, bob))
 	tb.no("not_propelled", "FUDGE-31", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"thrown","trait":"Bow","weapon":"grenade","defence":{"trait":"Dodge"},"returns":{"mode":"thrown","propelled_penalty":2,"trait":"Bow","weapon":"big gun","defence":{"trait":"Dodge"}}}`, ann, bob))
 
-	// Where no damage is counted, a shot needs no weapon that is written down.
+	// Where no damage is counted, no weapon has to be written down.
 	told := play(t, `{"fudge.damage":"subjective"}`)
 	ann, bob = told.person("Ann", "npc", `{}`), told.person("Bob", "npc", `{}`)
 	told.do("attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"propelled","trait":"Bow","defence":{"trait":"Dodge"}}`, ann, bob), 3, 4, 3, 4)
+	for weapon, field := range map[string]string{"grandfather's halberd": "", "\\n": "weapon"} {
+		fight := fmt.Sprintf(`{"attacker":%q,"target":%q,"trait":"Sword","weapon":"%s","defence":{"trait":"Sword"}}`, ann, bob, weapon)
+		if field != "" {
+			told.invalid(field, "attack", fight)
+			continue
+		}
+		told.do("attack", fight, 3, 4, 3, 4)
+	}
 }
 
 // Everything that an attack needs is refused before a die is thrown.
