@@ -47,8 +47,11 @@ func TestSuccessRates(t *testing.T) {
 			t.Errorf("%+d: %s %%, the book prints %s", row.levels, percent, row.printed)
 		}
 	}
-	if above := odds.AtLeast(1); above.Cmp(big.NewRat(10, 36)) != 0 {
-		t.Errorf("above the level: %s, want 10/36", above)
+	below := new(big.Rat).Sub(big.NewRat(1, 1), odds.AtLeast(0))
+	for side, p := range map[string]*big.Rat{"above": odds.AtLeast(1), "below": below} {
+		if percent := new(big.Rat).Mul(p, big.NewRat(100, 1)).FloatString(1); p.Cmp(big.NewRat(10, 36)) != 0 || percent != "27.8" {
+			t.Errorf("%s the level: %s, %s %%, want 10/36, 27.8 %%", side, p, percent)
+		}
 	}
 }
 
@@ -378,6 +381,21 @@ func TestHumanTasksOfOtherScales(t *testing.T) {
 	tb.do("target.seal", fmt.Sprintf(`{"seal":%q}`, strings.Repeat("ab", 32)))
 	n := tb.Records[len(tb.Records)-1].N
 	tb.invalid("human_scale", "check", fmt.Sprintf(refused, wee, fmt.Sprintf(`"trait":"Strength","target":%d`, n)))
+}
+
+// Attributes other than Strength and Hit Points may be on another scale, too
+// (FUDGE-65): the game master, nobody else, gives the levels between the two.
+func TestOtherAttributesOnOtherScales(t *testing.T) {
+	tb := play(t, "")
+	giant := tb.person("Og", "pc", `{"traits":{"Fatigue":"Poor"}}`)
+	human := tb.person("Joe", "npc", `{"traits":{"Fatigue":"Superb"}}`)
+	data := fmt.Sprintf(`{"sides":[{"character":%q,"trait":"Fatigue","modifiers":[{"label":"a giant's scale","value":6}]},{"character":%q,"trait":"Fatigue"}]}`, giant, human)
+	facts := tb.do("contest", data, 3, 4, 3, 4)
+	outcome(t, throws(t, facts)[0], "wins", 1, "Superb+1")
+	consistent(t, facts)
+	if err := tb.Refused("mara", "contest", data); err == nil {
+		t.Error("a player says what scale a trait is on")
+	}
 }
 
 // A hidden degree task is judged when it is opened.

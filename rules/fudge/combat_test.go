@@ -64,6 +64,26 @@ func TestMelee(t *testing.T) {
 	}
 }
 
+// A round is as long as the game master says (FUDGE-22): blows and shots move
+// no clock, and any span may pass between them.
+func TestRoundsHaveNoLength(t *testing.T) {
+	tb, ann, bob := fencers(t, "", "Fair")
+	for _, round := range []int64{0, 3, 3, 60} {
+		before := tb.State.Clock
+		tb.melee(ann, bob, "normal", "normal", 3, 4, 3, 4)
+		tb.do("attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"thrown","trait":"Bow","weapon":"rock","defence":{"trait":"Dodge"}}`, ann, bob), 3, 4, 3, 4)
+		if tb.State.Clock != before {
+			t.Errorf("fighting took %d seconds", tb.State.Clock-before)
+		}
+		if round > 0 {
+			tb.do("clock.advance", fmt.Sprintf(`{"seconds":%d}`, round))
+		}
+	}
+	if tb.State.Clock != 66 {
+		t.Errorf("clock at %d, want 66", tb.State.Clock)
+	}
+}
+
 // By margin, a foe four levels behind loses critically too (FUDGE-15,
 // FUDGE-25).
 func TestDefenceAgainstCriticalMargin(t *testing.T) {
