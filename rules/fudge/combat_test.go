@@ -3,6 +3,7 @@ package fudge
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"tallystick/events"
@@ -166,6 +167,33 @@ func TestBareHands(t *testing.T) {
 		tb.do("attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"trait":"Brawling","defence":{"trait":"Brawling"}}`, a, b), 6, 6, 3, 4)
 		if got := tb.body(b).points(); got != want {
 			t.Errorf("%s: %d points, want %d", sheet, got, want)
+		}
+	}
+}
+
+// The tables of B8.4-b row by row, as an attack reads them that is won by four
+// (FUDGE-43 to FUDGE-47).
+func TestDamageTables(t *testing.T) {
+	const thing, blunt = `"weapons":{"x":%s}`, `{"modifier":0}`
+	for _, row := range []struct {
+		attacker, weapon, target string
+		want                     int
+	}{
+		{``, `{"size":"none"}`, ``, 2}, {`"martial_art":"Poor",`, `{"size":"martial art"}`, ``, 2}, {`"martial_art":"Great",`, `{"size":"none"}`, ``, 3},
+		{``, `{"size":"small"}`, ``, 3}, {``, `{"size":"average"}`, ``, 4}, {``, `{"size":"large"}`, ``, 5},
+		{``, `{"size":"small","sharp":true}`, ``, 4}, {``, `{"size":"large","sharp":true}`, ``, 6}, {``, `{"modifier":-3}`, ``, 1},
+		{`"strength":"Terrible",`, blunt, ``, 2}, {`"strength":"Poor",`, blunt, ``, 3}, {`"strength":"Mediocre",`, blunt, ``, 4}, {`"strength":"Fair",`, blunt, ``, 4},
+		{`"strength":"Good",`, blunt, ``, 4}, {`"strength":"Great",`, blunt, ``, 5}, {`"strength":"Superb",`, blunt, ``, 6},
+		{``, blunt, `"armour":{"kind":"none"}`, 4}, {``, blunt, `"armour":{"kind":"light"}`, 3}, {``, blunt, `"armour":{"kind":"medium"}`, 2}, {``, blunt, `"armour":{"kind":"heavy"}`, 1},
+		{``, blunt, `"armour":{"kind":"sf","value":4}`, 0}, {``, blunt, `"armour":{"value":2}`, 2}, {``, blunt, `"armour":{"shield":true}`, 3}, {``, blunt, `"armour":{"kind":"medium","shield":true}`, 1},
+		{`"strength":"Superb",`, `{"strength":1,"modes":["melee"]}`, ``, 5}, {`"strength":"Terrible",`, `{"strength":-1,"modes":["melee"]}`, ``, 3}, {``, `{"strength":0,"modes":["melee"]}`, `"armour":{"kind":"light"}`, 3},
+	} {
+		tb := play(t, "")
+		a := tb.person("Ann", "pc", "{"+row.attacker+fmt.Sprintf(thing, row.weapon)+"}")
+		b := tb.person("Bob", "npc", `{"traits":{"Brawling":"Poor"},"hit_points":"Superb"`+strings.TrimSuffix(","+row.target, ",")+"}")
+		tb.do("attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"trait":"Brawling","weapon":"x","defence":{"trait":"Brawling"}}`, a, b), 6, 6, 3, 4)
+		if got := tb.body(b).points(); got != row.want {
+			t.Errorf("%s %s on %s: %d points, want %d", row.attacker, row.weapon, row.target, got, row.want)
 		}
 	}
 }
