@@ -102,7 +102,7 @@ func (d *Attack) check(t *rules.Turn, target *rules.Character) error {
 	}
 	if err := able(t, "target", target); err != nil {
 		no := *err.(*rules.Rejection)
-		no.Reason += "; shoot at somebody unaware (unaware), or kill the helpless without a roll (fudge.kill)"
+		no.Reason += "; shoot at somebody unaware (unaware), or hurt or kill the helpless without a roll (wound.inflict, fudge.kill)"
 		return &no
 	}
 	return nil
