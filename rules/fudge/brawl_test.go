@@ -146,6 +146,29 @@ func TestAutomaticHitsWithoutHarm(t *testing.T) {
 	subjective.rank(tucker, "Hurt", 2)
 }
 
+// Somebody struck several times in a moment rolls to stay conscious once, from
+// where the last blow leaves them (FUDGE-51).
+func TestStruckTwice(t *testing.T) {
+	for points, want := range map[int]struct {
+		faces      []int
+		rank       string
+		lost       int
+		conditions []string
+	}{
+		1: {[]int{2, 2, 3, 4}, "Hurt", 2, nil},
+		2: {[]int{2, 2, 3, 4, 1, 1}, "Disabled", 4, []string{unconscious}},
+		3: {[]int{2, 2, 3, 4}, "Near Death", 6, []string{unconscious, dying}},
+	} {
+		tb, tucker, foes := pirates(t, "")
+		facts := tb.do("fudge.brawl", brawling(tucker, foes[:2], fmt.Sprintf(`,"one_roll":true,"automatic":{"points":%d}`, points)), want.faces...)
+		tb.rank(tucker, want.rank, want.lost)
+		tb.conditions(tucker, want.conditions...)
+		if got := len(throws(t, facts)); got != len(want.faces)/2 {
+			t.Errorf("%d points each: %d throws", points, got)
+		}
+	}
+}
+
 // Each foe rolls, the lone fighter once, a level lower for each foe beyond
 // the first (FUDGE-32, FUDGE-33).
 func TestOutnumbered(t *testing.T) {
