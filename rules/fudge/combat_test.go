@@ -408,6 +408,18 @@ func TestScratchesAddUp(t *testing.T) {
 		}
 		tb.rank(ann, "Very Hurt", 3)
 	}
+	// Those that have become Hurt are used up.
+	tb := play(t, `{"fudge.damage":"subjective","fudge.scratches_to_hurt":2}`)
+	bob := tb.person("Bob", "npc", `{}`)
+	for _, want := range []string{"Scratch", "Hurt", "Scratch", "Hurt"} {
+		tb.do("wound.inflict", fmt.Sprintf(`{"character":%q,"level":"Scratch","cause":"thorns"}`, bob))
+		if got := tb.vitals(bob).Health.Rank; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if want == "Hurt" {
+			tb.do("heal.grant", fmt.Sprintf(`{"character":%q,"level":"Scratch","cause":"x"}`, bob))
+		}
+	}
 }
 
 // A weapon is held against the way it is used (FUDGE-28): by its rating, or by

@@ -136,6 +136,7 @@ func TestTracks(t *testing.T) {
 				tb.do("setting.define", `{"reason":"the table of A4.2-b","setting":`+row.setting+`}`)
 			}
 			bob := tb.person("Bob", "npc", fmt.Sprintf(`{"hit_points":%q}`, row.level))
+			tb.rank(bob, "unhurt", 0)
 			tb.hurt(bob, i+1)
 			tb.rank(bob, want, i+1)
 			tb.do("setting.define", `{"reason":"changed","setting":{"track":{"Fair":{"hurt":1,"very_hurt":1,"disabled":1,"near_death":1}}}}`)
