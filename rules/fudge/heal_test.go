@@ -227,6 +227,11 @@ func TestTreatedWounds(t *testing.T) {
 	usual.do("wound.treat", fmt.Sprintf(`{"character":%q,"level":"Good"}`, bob), 3, 4)
 	usual.wait("3d")
 	usual.rank(bob, "Scratch", 1)
+	usual.hurt(bob, 2)
+	facts = usual.do("wound.treat", fmt.Sprintf(`{"character":%q,"level":"Great"}`, bob), 3, 4)
+	if a, w := one[*HealingAssured](t, facts), one[*events.WoundTreated](t, facts); len(a.Wounds) != 1 || a.Wounds[0] != 2 || w.Points != 2 {
+		t.Errorf("what is treated already is treated again: %+v, %+v", a, w)
+	}
 }
 
 // Care and rest each heal wounds of their own (FUDGE-56, FUDGE-57).
