@@ -259,6 +259,15 @@ func TestSkipCertainRolls(t *testing.T) {
 		id = usual.person("Sam", "pc", fmt.Sprintf(`{"traits":{"Bow":%q}}`, row.trait))
 		none[*RollSkipped](t, usual.do("check", fmt.Sprintf(`{"character":%q,"trait":"Bow","difficulty":%q}`, id, row.task)))
 	}
+	// Where results stop at Superb+4, a leprechaun's best is a human Good.
+	for option, skips := range map[string]bool{"true": true, "false": false} {
+		tb := play(t, `{"fudge.skip_certain_rolls":true,"fudge.cap_rolled_degree":`+option+`}`)
+		wee := tb.person("Fionn", "npc", `{"strength":"Superb","scale":{"strength":-6}}`)
+		facts := tb.do("check", fmt.Sprintf(`{"character":%q,"trait":"Strength","difficulty":"Great","human_scale":true,"modifiers":[{"label":"a lever","value":2}]}`, wee))
+		if _, skipped := facts[0].Event.(*RollSkipped); skipped != skips {
+			t.Errorf("cap %s: skipped %v", option, skipped)
+		}
+	}
 }
 
 // What lies beyond Superb+4 and Terrible-4 is cut off unless the campaign lets it be

@@ -206,6 +206,9 @@ func TestLenience(t *testing.T) {
 	ann := tb.person("Ann", "npc", `{"traits":{"Charm":"Good"}}`)
 	tb.do("contest", fmt.Sprintf(`{"sides":[{"character":%q,"trait":"Charm"},{"character":%q,"trait":"Will"}]}`, ann, bob)) // to resist is no action
 	tb.no("disabled", "FUDGE-51", "contest", fmt.Sprintf(`{"sides":[{"character":%q,"trait":"Will"},{"character":%q,"trait":"Charm"}]}`, bob, ann))
+	out := tb.person("Cid", "npc", `{}`)
+	tb.hurt(out, 4, 1, 1)
+	tb.no("unconscious", "FUDGE-51", "check", fmt.Sprintf(`{"character":%q,"trait":"Doors","lenient":true}`, out))
 	tb.hurt(bob, 1)
 	tb.no("unconscious", "FUDGE-52", "check", door)
 	tb.no("unconscious", "FUDGE-52", "contest", fmt.Sprintf(`{"sides":[{"character":%q,"trait":"Charm"},{"character":%q,"trait":"Will"}]}`, ann, bob))
