@@ -57,7 +57,7 @@ func (t *Teller) Name(character string) string {
 // Tell takes the next record and returns the lines that are complete: none, or
 // those of checks before it and its own. An event of a system alone, and one
 // that this program does not know, is told only if it changed how a character
-// stands.
+// stands, or is an action that needed no roll.
 func (t *Teller) Tell(rec events.Record) []Line {
 	e, err := decode(rec)
 	if err != nil {
@@ -210,6 +210,9 @@ func (t *Teller) happened(e events.CharacterEvent) string {
 		return fmt.Sprintf("%s could die of the %s check that is due at %s, game time %s", name, e.Kind, Printable(e.When), strings.TrimSpace(GameTime(e.Due)))
 	case *events.TempoHeld:
 		return fmt.Sprintf("game time is held: %s could die of the %s check that is due at %s", name, e.Kind, strings.TrimSpace(GameTime(e.Due)))
+	}
+	if f, ok := e.(*foreign); ok && f.skipped != (skipped{}) {
+		return f.words(name)
 	}
 	if after := e.Of().After; after != nil && after.Health != t.health[e.Of().Character] {
 		return fmt.Sprintf("%s: %s, %s", name, Named(e.Type()), standing(after))

@@ -118,6 +118,38 @@ func TestTranscriptOfChecks(t *testing.T) {
 	}
 }
 
+// leap is an action of a system alone that needed no roll, or another event.
+type leap struct {
+	events.Subject
+	name       string
+	Trait      any    `json:"trait"`
+	Difficulty string `json:"difficulty"`
+	Outcome    string `json:"outcome"`
+	Rule       string `json:"rule"`
+}
+
+func (l *leap) Type() string { return l.name }
+
+// An action that needed no roll is told, whatever the system; other events of a
+// system, and what is called so and says other things, are not.
+func TestTranscriptOfWhatNeedsNoRoll(t *testing.T) {
+	l, first := example.Start(campaign)
+	bob := events.Subject{Character: "bob", After: vitals(20, "good", 0)}
+	made := func(name string, trait any) events.Event {
+		return &leap{Subject: bob, name: name, Trait: trait, Difficulty: "a <low> wall", Outcome: "success", Rule: "SAGA-4"}
+	}
+	commits := [][]byte{first,
+		l.Commit("session.open", "", &events.SessionOpened{Session: "evening", Title: "walls", Kind: "table"}),
+		l.Commit("character.create", "", &events.CharacterCreated{Subject: bob, Name: "Bob", Kind: "pc", Creation: "free", Sheet: []byte(`{}`)}),
+		l.Commit("check", "", made("saga.roll.skipped", "Leaping")), l.Commit("check", "", made("saga.leapt", "Leaping")), l.Commit("check", "", made("saga.roll.skipped", 7)),
+		l.Commit("session.close", "", &events.SessionClosed{Session: "evening"}),
+	}
+	got := told(t, FormText, "evening", parsed(t, commits...))
+	if strings.Count(got, "\n") != 7 || !strings.Contains(got, " Bob, Leaping against a <low> wall: success, no roll is needed (SAGA-4)\n") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }

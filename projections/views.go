@@ -114,7 +114,22 @@ func (v *Views) admit(rec events.Record) (events.Event, error) {
 // foreign is an event of a type that only a rule system knows.
 type foreign struct {
 	events.Subject
+	skipped
 	name string
+}
+
+// skipped is what the event of an action says that needed no roll: its type ends
+// in ".roll.skipped", in whatever system.
+type skipped struct {
+	Trait      string `json:"trait"`
+	Difficulty string `json:"difficulty"`
+	Outcome    string `json:"outcome"`
+	Rule       string `json:"rule"`
+}
+
+// words are how it is told of somebody.
+func (s skipped) words(name string) string {
+	return fmt.Sprintf("%s, %s against %s: %s, no roll is needed (%s)", name, Printable(s.Trait), Printable(s.Difficulty), s.Outcome, s.Rule)
 }
 
 // Type implements events.Event.

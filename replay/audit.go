@@ -651,15 +651,33 @@ func (a *Auditor) throw(th events.Throw, followed []events.Event) AuditThrow {
 		x.Modifiers = append(x.Modifiers, a.modifier(m, th.Character))
 	}
 	if a.book != nil {
-		for _, m := range rules.DamageOf(a.book.System, th) {
-			whose := th.Character
-			if m.Value < 0 { // who was struck takes it off
-				whose = a.struck(th.Character, followed)
-			}
-			x.Damage = append(x.Damage, a.modifier(m, whose))
+		for _, b := range rules.DamageOf(a.book.System, th) {
+			x.Damage = append(x.Damage, a.blow(b, th.Character, followed)...)
 		}
 	}
 	return x
+}
+
+// blow explains the damage of a blow. Of several of one throw each number says
+// whose it is.
+func (a *Auditor) blow(b rules.Blow, thrower string, followed []events.Event) []AuditModifier {
+	who, on, whose := b.By, b.On, ""
+	if who == "" {
+		who, on = thrower, a.struck(thrower, followed)
+	} else {
+		whose = a.teller.Name(who) + " on " + a.teller.Name(on) + ": "
+	}
+	var all []AuditModifier
+	for _, m := range b.Made {
+		all = append(all, a.modifier(m, who))
+	}
+	for _, m := range b.Stopped {
+		all = append(all, a.modifier(m, on))
+	}
+	for i := range all {
+		all[i].Label = whose + all[i].Label
+	}
+	return all
 }
 
 func (a *Auditor) modifier(m events.Modifier, character string) AuditModifier {

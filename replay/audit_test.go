@@ -12,6 +12,7 @@ import (
 	"tallystick/projections"
 	"tallystick/replay"
 	"tallystick/rules"
+	"tallystick/rules/fudge"
 	"tallystick/rules/rpgamix"
 	"tallystick/rules/rulestest"
 	"tallystick/rules/systems"
@@ -283,4 +284,57 @@ func TestAuditCorrected(t *testing.T) {
 		}
 	}
 	t.Errorf("taken back and not: %v", seen)
+}
+
+// In a brawl every blow is explained by itself, and each number by what the one
+// has whose it is: the weak arm of who struck, the shield of who was struck.
+func TestAuditOfABrawl(t *testing.T) {
+	book := rules.NewBook(fudge.New())
+	tb := rulestest.NewTable(t, book, "")
+	tb.Must("gm", "session.open", `{"title":"one","kind":"table"}`)
+	person := func(name, kind, sheet string) string {
+		return tb.Must("gm", "character.create", fmt.Sprintf(`{"name":%q,"kind":%q,"creation":"free","sheet":%s}`, name, kind, sheet))
+	}
+	tucker := person("Tucker", "npc", `{"traits":{"Fencing":"Great"},"armour":{"kind":"light","shield":true},"weapons":{"rapier":{"size":"average","sharp":true}}}`)
+	molly := person("Molly", "npc", `{"traits":{"Cutlass":"Fair"},"strength":"Terrible","weapons":{"cutlass":{"size":"average"}}}`)
+	annie := person("Annie", "npc", `{"traits":{"Cutlass":"Good"},"strength":"Poor","weapons":{"cutlass":{"size":"average","sharp":true}}}`)
+	tb.Must("gm", "fudge.brawl", fmt.Sprintf(`{"lone":{"character":%q,"trait":"Fencing","weapon":"rapier"},
+		"foes":[{"character":%q,"trait":"Cutlass","weapon":"cutlass"},{"character":%q,"trait":"Cutlass","weapon":"cutlass"}]}`, tucker, molly, annie), 3, 4, 3, 4, 5, 6) // Good; Fair; Good+3
+	tb.Finish()
+	a := explain(t, tb.Payloads, rules.Library{book}, numberOf(t, tb, "roll.made"))
+	if want := "Tucker rolled 3 + 4, worth +0, on Good: Good: wins against Fair by 1, damage 2; loses against Superb+1 by 3, damage 1."; a.Sentence != want {
+		t.Errorf("%s\nwant %s", a.Sentence, want)
+	}
+	sheets := map[string]int64{}
+	for _, r := range tb.Records {
+		if r.Type == "character.created" {
+			sheets[r.Cmd.ID] = r.N
+		}
+	}
+	for label, want := range map[string]struct {
+		value int
+		rule  string
+		from  int64
+	}{
+		"Tucker on Molly: relative degree": {1, "FUDGE-42", a.N}, "Tucker on Molly: sharp weapon": {1, "FUDGE-45", sheets[tucker]},
+		"Annie on Tucker: relative degree": {3, "FUDGE-42", a.N}, "Annie on Tucker: sharp weapon": {1, "FUDGE-45", sheets[annie]},
+		"Annie on Tucker: Poor Strength": {-1, "FUDGE-46", sheets[annie]}, "Annie on Tucker: armour": {-1, "FUDGE-43", sheets[tucker]},
+		"Annie on Tucker: good shield": {-1, "FUDGE-44", sheets[tucker]},
+	} {
+		i := slices.IndexFunc(a.Throws[0].Damage, func(m replay.AuditModifier) bool { return m.Label == label })
+		if i < 0 {
+			t.Errorf("there is no %q in %s", label, a.Text())
+			continue
+		}
+		if m := a.Throws[0].Damage[i]; m.Value != want.value || m.Rule != want.rule || len(m.From) != 1 || m.From[0].N != want.from {
+			t.Errorf("%+v, want %+v", m, want)
+		}
+	}
+	// Of one blow too, the weak arm is that of who struck.
+	tb.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"trait":"Cutlass","weapon":"cutlass","defence":{"trait":"Fencing"}}`, annie, molly), 6, 6, 3, 4)
+	a = explain(t, tb.Payloads, rules.Library{book}, tb.Records[len(tb.Records)-1].N)
+	i := slices.IndexFunc(a.Throws[0].Damage, func(m replay.AuditModifier) bool { return m.Label == "Poor Strength" })
+	if i < 0 || a.Throws[0].Damage[i].From[0].N != sheets[annie] {
+		t.Errorf("%s", a.Text())
+	}
 }

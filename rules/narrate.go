@@ -33,12 +33,21 @@ type Citing interface {
 	// Cite names the rule of an event that names none itself: a wound, an event
 	// of the system. Empty: there is none.
 	Cite(e events.Event) string
-	// Damage are the numbers that the damage of a throw is made of, each with its
-	// rule; none for a throw without damage.
-	Damage(throw events.Throw) []events.Modifier
+	// Damage are the blows that a throw came to, those of several for one that was
+	// compared with several; none for a throw without damage.
+	Damage(throw events.Throw) []Blow
 	// Source names the type of the event about the character that a modifier
 	// comes from. Empty: its label says where it comes from.
 	Source(m events.Modifier) string
+}
+
+// A Blow is the damage of one blow in numbers, each with its rule. By and On
+// are who struck and who was struck: characters, and empty when they are who
+// threw and who was wounded for it.
+type Blow struct {
+	By, On  string
+	Made    []events.Modifier // by who struck
+	Stopped []events.Modifier // by who was struck
 }
 
 // RuleOf is the rule that a system names for an event, or nothing.
@@ -57,8 +66,8 @@ func SourceOf(s System, m events.Modifier) string {
 	return ""
 }
 
-// DamageOf are the numbers that the damage of a throw is made of.
-func DamageOf(s System, throw events.Throw) []events.Modifier {
+// DamageOf are the blows that a throw came to.
+func DamageOf(s System, throw events.Throw) []Blow {
 	if own, ok := s.(Citing); ok {
 		return own.Damage(throw)
 	}

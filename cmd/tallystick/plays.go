@@ -96,8 +96,9 @@ func playPERP(d *demo) {
 	d.do("", "session.close", map[string]any{})
 }
 
-// playFUDGE plays the book's pirates against Tucker, then what becomes of
-// wounds that are treated and of wounds that are left to rest.
+// playFUDGE plays the book's pirates against Tucker, as printed and with low
+// doubles, then what becomes of somebody Near Death, of wounds that are treated
+// and of wounds that are left to rest.
 func playFUDGE(d *demo) {
 	d.open("The pirates", "fudge")
 	d.do("The game master opens a session.", "session.open", map[string]any{"title": "The pirates", "kind": "table"})
@@ -125,6 +126,11 @@ func playFUDGE(d *demo) {
 	d.do("Molly and Doc both fall from the yard.", "wound.inflict", map[string]any{"character": molly, "points": 2, "cause": "a fall from the yard"})
 	d.do("", "wound.inflict", map[string]any{"character": doc, "points": 2, "cause": "a fall from the yard"})
 	d.do("Doc looks after Molly; nobody looks after Doc.", "wound.treat", map[string]any{"character": molly, "by": doc, "trait": "Medicine"})
+	d.do("The pirates close in again and roll double 2s: no more than there are pirates, so all three hit, for the two points each that the game master has said.",
+		"fudge.brawl", map[string]any{"lone": map[string]any{"character": tucker, "trait": "Fencing", "weapon": "rapier"}, "foes": pirates, "one_roll": true, "automatic": map[string]any{"points": 2}}, 2, 2, 3, 4)
+	d.do("Tucker has minutes left. Doc takes three of them to get there, and rolls a 4 and a 3.", "clock.advance", map[string]any{"by": "3m"})
+	d.do("", "wound.treat", map[string]any{"character": tucker, "by": doc, "trait": "Medicine"}, 4, 3)
+	d.do("Nobody recovers from Near Death alone: the game master's word takes him out of it.", "heal.grant", map[string]any{"character": tucker, "level": "Disabled", "cause": "the ship's old witch"})
 	d.do("Three weeks at anchor.", "clock.advance", map[string]any{"by": "3w"})
 	d.do("", "session.close", map[string]any{})
 }

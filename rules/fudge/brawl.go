@@ -243,6 +243,9 @@ func (m *mob) read(dice pair) []result {
 	return foes
 }
 
+// againstLone is what the one roll for all foes is compared with.
+const againstLone = "lone fighter"
+
 // closeGroup explains the one roll by its best foe.
 func (m *mob) closeGroup(th *rules.Throw, dice pair, lone result, foes []result, exchanges []exchange, automatic bool) {
 	best := slices.MaxFunc(foes, func(a, b result) int { return int(a.degree - b.degree) })
@@ -255,11 +258,12 @@ func (m *mob) closeGroup(th *rules.Throw, dice pair, lone result, foes []result,
 			hurt++
 		}
 	}
-	outcome := strconv.Itoa(hurt) + " of " + strconv.Itoa(len(foes)) + " hit"
-	if automatic {
-		outcome = "low doubles: all hit"
+	relative := opposed(best, lone)
+	outcome, critical := strconv.Itoa(hurt)+" of "+strconv.Itoa(len(foes))+" hit", critically(m.o, best, relative)
+	if automatic { // "translates ordinarily bad rolls ... into automatic hits": no fumble
+		outcome, critical = "low doubles: all hit", ""
 	}
-	best.close("lone fighter", lone.degree, dice.natural(), outcome, opposed(best, lone))
+	best.close(againstLone, lone.degree, critical, outcome, relative)
 }
 
 // automatic lets each foe hit as the game master said beforehand (FUDGE-36).

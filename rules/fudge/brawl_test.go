@@ -100,6 +100,30 @@ func TestPiratesAvoided(t *testing.T) {
 	}
 }
 
+// The one roll is critical like others, by its best foe where margins count;
+// but low doubles that hit are no fumble (FUDGE-14, FUDGE-15, FUDGE-35).
+func TestCriticalOneRoll(t *testing.T) {
+	for _, row := range []struct {
+		options string
+		faces   []int
+		want    string
+	}{
+		{`{}`, []int{6, 6, 3, 4}, "success"}, {`{}`, []int{1, 1, 3, 4}, ""}, {`{}`, []int{1, 1, 6, 6}, "failure"},
+		{`{}`, []int{5, 6, 1, 3}, ""}, {`{"fudge.critical_margin":true}`, []int{5, 6, 1, 4}, ""}, // Superb+1 against Good: by three
+		{`{"fudge.critical_margin":true}`, []int{5, 6, 1, 3}, "success"},
+	} {
+		tb, tucker, foes := pirates(t, row.options)
+		for _, f := range foes {
+			tb.do("character.amend", fmt.Sprintf(`{"character":%q,"reason":"x","sheet":{"traits":{"Cutlass":"Good"},"armour":{"value":90},"weapons":{"cutlass":{"modifier":0}}}}`, f))
+		}
+		tb.do("character.amend", fmt.Sprintf(`{"character":%q,"reason":"x","sheet":{"traits":{"Fencing":"Great"},"armour":{"value":90},"weapons":{"rapier":{"modifier":0}}}}`, tucker))
+		facts := tb.do("fudge.brawl", brawling(tucker, foes, `,"one_roll":true`), row.faces...)
+		if got := detail(t, throws(t, facts)[0]).Critical; got != row.want {
+			t.Errorf("%s %v: critical %q, want %q", row.options, row.faces, got, row.want)
+		}
+	}
+}
+
 // Without the game master's word automatic hits are for wound.inflict
 // (FUDGE-36).
 func TestAutomaticHitsWithoutHarm(t *testing.T) {
@@ -120,6 +144,29 @@ func TestAutomaticHitsWithoutHarm(t *testing.T) {
 	subjective, tucker, foes := pirates(t, `{"fudge.damage":"subjective"}`)
 	subjective.do("fudge.brawl", brawling(tucker, foes, `,"one_roll":true,"automatic":{"level":"Hurt"}`), 2, 2, 3, 4)
 	subjective.rank(tucker, "Hurt", 2)
+}
+
+// Somebody struck several times in a moment rolls to stay conscious once, from
+// where the last blow leaves them (FUDGE-51).
+func TestStruckTwice(t *testing.T) {
+	for points, want := range map[int]struct {
+		faces      []int
+		rank       string
+		lost       int
+		conditions []string
+	}{
+		1: {[]int{2, 2, 3, 4}, "Hurt", 2, nil},
+		2: {[]int{2, 2, 3, 4, 1, 1}, "Disabled", 4, []string{unconscious}},
+		3: {[]int{2, 2, 3, 4}, "Near Death", 6, []string{unconscious, dying}},
+	} {
+		tb, tucker, foes := pirates(t, "")
+		facts := tb.do("fudge.brawl", brawling(tucker, foes[:2], fmt.Sprintf(`,"one_roll":true,"automatic":{"points":%d}`, points)), want.faces...)
+		tb.rank(tucker, want.rank, want.lost)
+		tb.conditions(tucker, want.conditions...)
+		if got := len(throws(t, facts)); got != len(want.faces)/2 {
+			t.Errorf("%d points each: %d throws", points, got)
+		}
+	}
 }
 
 // Each foe rolls, the lone fighter once, a level lower for each foe beyond

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"tallystick/events"
 	"tallystick/rules"
@@ -25,9 +26,21 @@ type Modifier struct {
 	About string `json:"about,omitzero" enum:"circumstance,equipment,range,light,cover" doc:"what it comes from; range, light and cover belong to the task when the target is unaware"`
 }
 
+// rolled is the trait that the dice are thrown for: the second one, where it is
+// rolled instead (FUDGE-9).
+func (s Skill) rolled() string {
+	if s.Instead {
+		return s.Secondary
+	}
+	return s.Trait
+}
+
 // effort makes what a character brings to a roll. path is the command's
 // member that holds the skill.
 func (s Skill) effort(t *rules.Turn, path string, who *rules.Character) (effort, error) {
+	if err := name(at(path, "trait"), s.Trait); err != nil {
+		return effort{}, err
+	}
 	b := who.Body.(*Body)
 	level, known := b.Sheet.trait(s.Trait)
 	e := effort{who: who, level: level, label: traitLabel(level, s.Trait, known), rule: "FUDGE-7"}
@@ -44,13 +57,16 @@ func (s Skill) effort(t *rules.Turn, path string, who *rules.Character) (effort,
 }
 
 // second counts a secondary trait (FUDGE-9): one level, or its own level
-// instead when it is better.
+// instead when it is better. The trait that is rolled is no second one.
 func (s Skill) second(e *effort, path string, who *rules.Character) error {
 	if s.Secondary == "" {
 		if s.Instead {
 			return &rules.Invalid{Field: at(path, "secondary_instead"), Reason: "needs a secondary trait"}
 		}
 		return nil
+	}
+	if strings.EqualFold(s.Secondary, s.Trait) {
+		return rules.Reject("secondary_is_the_same", "FUDGE-9", "%s is what is rolled: a second trait contributes, not the same one", s.Trait).On(at(path, "secondary"))
 	}
 	level, known := who.Body.(*Body).Sheet.trait(s.Secondary)
 	if !known {
@@ -97,21 +113,35 @@ func (s Skill) wounds(o rules.Options, e *effort, path string, who *rules.Charac
 }
 
 // modify adds what the table agreed on (FUDGE-10): two levels are extreme and
-// flagged, more is for the game master.
+// flagged, more is for the game master, in one modifier or in several.
 func modify(t *rules.Turn, e *effort, path string, list []Modifier) error {
+	together := 0
 	for i, m := range list {
 		field := at(path, "modifiers."+strconv.Itoa(i))
 		if err := name(field+".label", m.Label); err != nil {
 			return err
 		}
-		size := max(m.Value, -m.Value)
-		if size > extremeBy && !t.GM() {
-			return rules.Reject("modifier_too_large", "FUDGE-10", "a modifier of %+d is for the game master to give", m.Value).On(field + ".value")
-		}
-		if size >= extremeBy {
-			e.warnings = append(e.warnings, fmt.Sprintf("%s: %+d is extreme", m.Label, m.Value))
+		if err := e.weigh(t, field+".value", m.Label, m.Value); err != nil {
+			return err
 		}
 		e.add(m.Label, m.Value, "FUDGE-8")
+		together += m.Value
+	}
+	if len(list) < 2 {
+		return nil
+	}
+	return e.weigh(t, at(path, "modifiers"), "all modifiers together", together)
+}
+
+// weigh flags a modifier that is extreme, and refuses one that is more when
+// somebody else than the game master gives it.
+func (e *effort) weigh(t *rules.Turn, field, label string, value int) error {
+	size := max(value, -value)
+	if size > extremeBy && !t.GM() {
+		return rules.Reject("modifier_too_large", "FUDGE-10", "%s: %+d is for the game master to give", label, value).On(field)
+	}
+	if size >= extremeBy {
+		e.warnings = append(e.warnings, fmt.Sprintf("%s: %+d is extreme", label, value))
 	}
 	return nil
 }
@@ -182,15 +212,11 @@ func check(t *rules.Turn, d *Check) error {
 // of the task (FUDGE-60). Only Strength has scales; and a hidden task is opened
 // without anybody to say on which scale the roll was.
 func (d *Check) scale(who *rules.Character) (int, error) {
-	rolled := d.Trait
-	if d.Instead {
-		rolled = d.Secondary
-	}
 	switch {
 	case !d.HumanScale:
 		return 0, nil
-	case !isStrength(rolled):
-		return 0, rules.Reject("scale_is_of_strength", "FUDGE-60", "only Strength has scales, not %s", rolled).On("human_scale")
+	case !isStrength(d.rolled()):
+		return 0, rules.Reject("scale_is_of_strength", "FUDGE-60", "only Strength has scales, not %s", d.rolled()).On("human_scale")
 	case d.Target != 0:
 		return 0, &rules.Invalid{Field: "human_scale", Reason: "is for a difficulty that is named: the hidden one stays on the character's own scale"}
 	}
@@ -290,7 +316,7 @@ func contest(t *rules.Turn, d *Contest) error {
 func (d *Contest) meetOnOneScale(people [2]*rules.Character, efforts *[2]effort) {
 	var scales [2]int
 	for i, who := range people {
-		if !isStrength(d.Sides[i].Trait) {
+		if !isStrength(d.Sides[i].rolled()) {
 			return
 		}
 		scales[i] = who.Body.(*Body).Sheet.strengthScale()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,8 +47,11 @@ func TestSuccessRates(t *testing.T) {
 			t.Errorf("%+d: %s %%, the book prints %s", row.levels, percent, row.printed)
 		}
 	}
-	if above := odds.AtLeast(1); above.Cmp(big.NewRat(10, 36)) != 0 {
-		t.Errorf("above the level: %s, want 10/36", above)
+	below := new(big.Rat).Sub(big.NewRat(1, 1), odds.AtLeast(0))
+	for side, p := range map[string]*big.Rat{"above": odds.AtLeast(1), "below": below} {
+		if percent := new(big.Rat).Mul(p, big.NewRat(100, 1)).FloatString(1); p.Cmp(big.NewRat(10, 36)) != 0 || percent != "27.8" {
+			t.Errorf("%s the level: %s, %s %%, want 10/36, 27.8 %%", side, p, percent)
+		}
 	}
 }
 
@@ -132,6 +136,9 @@ func TestModifiersOfB2(t *testing.T) {
 	tb.no("secondary_not_better", "FUDGE-9", "check", fmt.Sprintf(`{"character":%q,"trait":"Research","secondary":"Anthropology","secondary_instead":true}`, joe))
 	tb.no("untrained_secondary", "FUDGE-9", "check", fmt.Sprintf(`{"character":%q,"trait":"Research","secondary":"Alchemy"}`, joe))
 	tb.invalid("secondary_instead", "check", fmt.Sprintf(`{"character":%q,"trait":"Research","secondary_instead":true}`, joe))
+	for _, second := range []string{"Research", "research"} { // a trait does not help itself
+		tb.no("secondary_is_the_same", "FUDGE-9", "check", fmt.Sprintf(`{"character":%q,"trait":"Research","secondary":%q}`, joe, second))
+	}
 
 	tb.hurt(joe, 2)
 	th = check(`"trait":"sword"`)
@@ -164,6 +171,58 @@ func TestExtremeModifiers(t *testing.T) {
 		t.Errorf("a player's modifier of -3: %v", err)
 	}
 	tb.Must("mara", "check", with(2))
+}
+
+// What several modifiers come to is extreme, or the game master's, like one
+// modifier of that size (FUDGE-10).
+func TestModifiersTogether(t *testing.T) {
+	tb := play(t, "")
+	sam := tb.person("Sam", "pc", `{"traits":{"Bow":"Good"}}`)
+	with := func(values ...int) string {
+		var list []string
+		for _, n := range values {
+			list = append(list, fmt.Sprintf(`{"label":"one of many","value":%d}`, n))
+		}
+		return fmt.Sprintf(`{"character":%q,"trait":"Bow","modifiers":[%s]}`, sam, strings.Join(list, ","))
+	}
+	for _, row := range []struct {
+		values []int
+		want   []string
+	}{
+		{[]int{1, -1}, nil}, {[]int{-1, -1, 1}, nil},
+		{[]int{1, 1}, []string{"all modifiers together: +2 is extreme"}},
+		{[]int{-1, -1, -1}, []string{"all modifiers together: -3 is extreme"}},
+		{[]int{2, -1}, []string{"one of many: +2 is extreme"}},
+		{[]int{2, 1}, []string{"one of many: +2 is extreme", "all modifiers together: +3 is extreme"}},
+	} {
+		if got := detail(t, throws(t, tb.do("check", with(row.values...)))[0]).Warnings; !slices.Equal(got, row.want) {
+			t.Errorf("%v: warnings %q, want %q", row.values, got, row.want)
+		}
+	}
+	tb.Must("mara", "check", with(1, 1))
+	for _, values := range [][]int{{1, 1, 1}, {-2, -1}} {
+		var no *rules.Rejection
+		if err := tb.Refused("mara", "check", with(values...)); !errors.As(err, &no) || no.Code != "modifier_too_large" || no.Field != "modifiers" {
+			t.Errorf("a player's modifiers of %v: %v", values, err)
+		}
+	}
+}
+
+// The name of a trait is one that a sheet could have. Written in another form
+// it would pass for a trait that nobody has, and be Poor.
+func TestNamesOfTraits(t *testing.T) {
+	tb := play(t, "")
+	ann := tb.person("Ann", "pc", `{"traits":{"Élan":"Great"}}`)
+	bob := tb.person("Bob", "npc", `{}`)
+	tb.hurt(bob, 2)
+	for _, bad := range []string{"E\u0301lan", "  ", "É\u200blan", "a\nb"} {
+		tb.invalid("trait", "check", fmt.Sprintf(`{"character":%q,"trait":"%s"}`, ann, bad))
+		tb.invalid("sides.1.trait", "contest", fmt.Sprintf(`{"sides":[{"character":%q,"trait":"Will"},{"character":%q,"trait":"%s"}]}`, ann, bob, bad))
+		tb.invalid("trait", "wound.treat", fmt.Sprintf(`{"character":%q,"by":%q,"trait":"%s"}`, bob, ann, bad))
+	}
+	if d := detail(t, throws(t, tb.do("check", fmt.Sprintf(`{"character":%q,"trait":"élan"}`, ann)))[0]); d.Effective != "Great" {
+		t.Errorf("%+v", d)
+	}
 }
 
 // Tasks of Terrible need no roll, in no session either (FUDGE-4).
@@ -199,6 +258,15 @@ func TestSkipCertainRolls(t *testing.T) {
 		usual := play(t, "")
 		id = usual.person("Sam", "pc", fmt.Sprintf(`{"traits":{"Bow":%q}}`, row.trait))
 		none[*RollSkipped](t, usual.do("check", fmt.Sprintf(`{"character":%q,"trait":"Bow","difficulty":%q}`, id, row.task)))
+	}
+	// Where results stop at Superb+4, a leprechaun's best is a human Good.
+	for option, skips := range map[string]bool{"true": true, "false": false} {
+		tb := play(t, `{"fudge.skip_certain_rolls":true,"fudge.cap_rolled_degree":`+option+`}`)
+		wee := tb.person("Fionn", "npc", `{"strength":"Superb","scale":{"strength":-6}}`)
+		facts := tb.do("check", fmt.Sprintf(`{"character":%q,"trait":"Strength","difficulty":"Great","human_scale":true,"modifiers":[{"label":"a lever","value":2}]}`, wee))
+		if _, skipped := facts[0].Event.(*RollSkipped); skipped != skips {
+			t.Errorf("cap %s: skipped %v", option, skipped)
+		}
 	}
 }
 
@@ -276,6 +344,14 @@ func TestStrengthOnTwoScales(t *testing.T) {
 	outcome(t, against(giant, human), "status quo", 0, "Great")
 	outcome(t, against(human, wee), "wins", 5, "Great")
 	outcome(t, against(giant, wee), "wins", 5, "Great")
+	// What is rolled instead of Strength has no scale; Strength that is rolled instead has.
+	judo := tb.person("Ulla", "npc", `{"strength":"Terrible","traits":{"Judo":"Good"},"scale":{"kind":"small giant"}}`)
+	instead := `{"sides":[{"character":%q,"trait":%q,"secondary":%q,"secondary_instead":true},{"character":%q,"trait":"Strength"}]}`
+	facts := tb.do("contest", fmt.Sprintf(instead, judo, "Strength", "Judo", human), 3, 4, 3, 4)
+	outcome(t, throws(t, facts)[0], "loses", -1, "Good")
+	strong := tb.person("Bo", "npc", `{"strength":"Poor","traits":{"Lifting":"Terrible"},"scale":{"kind":"small giant"}}`)
+	facts = tb.do("contest", fmt.Sprintf(instead, strong, "Lifting", "Strength", human), 3, 4, 3, 4)
+	outcome(t, throws(t, facts)[0], "wins", 1, "Superb")                                                                              // Poor and 5
 	outcome(t, against(giant, tb.person("Ug", "npc", `{"strength":"Poor","scale":{"kind":"small giant"}}`)), "loses", -1, "Terrible") // on their own scale
 	lift := tb.do("check", fmt.Sprintf(`{"character":%q,"trait":"Strength","difficulty":"Poor","human_scale":true}`, wee), 3, 4)
 	outcome(t, throws(t, lift)[0], "failure", -1, "Terrible")
@@ -314,6 +390,21 @@ func TestHumanTasksOfOtherScales(t *testing.T) {
 	tb.do("target.seal", fmt.Sprintf(`{"seal":%q}`, strings.Repeat("ab", 32)))
 	n := tb.Records[len(tb.Records)-1].N
 	tb.invalid("human_scale", "check", fmt.Sprintf(refused, wee, fmt.Sprintf(`"trait":"Strength","target":%d`, n)))
+}
+
+// Attributes other than Strength and Hit Points may be on another scale, too
+// (FUDGE-65): the game master, nobody else, gives the levels between the two.
+func TestOtherAttributesOnOtherScales(t *testing.T) {
+	tb := play(t, "")
+	giant := tb.person("Og", "pc", `{"traits":{"Fatigue":"Poor"}}`)
+	human := tb.person("Joe", "npc", `{"traits":{"Fatigue":"Superb"}}`)
+	data := fmt.Sprintf(`{"sides":[{"character":%q,"trait":"Fatigue","modifiers":[{"label":"a giant's scale","value":6}]},{"character":%q,"trait":"Fatigue"}]}`, giant, human)
+	facts := tb.do("contest", data, 3, 4, 3, 4)
+	outcome(t, throws(t, facts)[0], "wins", 1, "Superb+1")
+	consistent(t, facts)
+	if err := tb.Refused("mara", "contest", data); err == nil {
+		t.Error("a player says what scale a trait is on")
+	}
 }
 
 // A hidden degree task is judged when it is opened.

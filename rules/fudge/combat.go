@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"tallystick/events"
 	"tallystick/rules"
 )
 
@@ -101,7 +102,7 @@ func (d *Attack) check(t *rules.Turn, target *rules.Character) error {
 	}
 	if err := able(t, "target", target); err != nil {
 		no := *err.(*rules.Rejection)
-		no.Reason += "; shoot at somebody unaware (unaware), or kill the helpless without a roll (fudge.kill)"
+		no.Reason += "; shoot at somebody unaware (unaware), or hurt or kill the helpless without a roll (wound.inflict, fudge.kill)"
 		return &no
 	}
 	return nil
@@ -250,13 +251,17 @@ func (d *Attack) ambush(t *rules.Turn, attacker, target *rules.Character) error 
 	if err != nil {
 		return err
 	}
-	if _, err := judge(t.Options(), "difficulty", e, difficulty); err != nil {
+	o := t.Options()
+	job, err := judge(o, "difficulty", e, difficulty)
+	if err != nil {
 		return err
 	}
-	// Even a shot that cannot miss is rolled: by how much it hits is damage.
-	o := t.Options()
+	if job.hopeless() {
+		t.Emit(&RollSkipped{Subject: events.Subject{Character: attacker.ID}, Trait: d.Trait, Difficulty: difficulty.String(), Outcome: passed(false), Rule: job.rule})
+		return nil
+	}
 	r := throw(t, "shot: "+d.Trait, e)
-	hit, relative, critical := unopposed(o, r, difficulty)
+	hit, relative, critical := job.shot(o, r)
 	r.close("difficulty", difficulty, critical, hits(hit), relative)
 	var round round
 	if hit {
@@ -264,6 +269,17 @@ func (d *Attack) ambush(t *rules.Turn, attacker, target *rules.Character) error 
 	}
 	round.settle(t)
 	return nil
+}
+
+// shot compares a shot at an unaware target with its task. Even one that cannot
+// miss is rolled, since by how much it hits is damage; but it hits, by 0 levels
+// at least (FUDGE-4).
+func (j task) shot(o rules.Options, r result) (hit bool, relative int, critical string) {
+	hit, relative, critical = unopposed(o, r, j.level)
+	if j.automatic && !hit {
+		return true, 0, critical
+	}
+	return hit, relative, critical
 }
 
 func hits(hit bool) string {
@@ -354,8 +370,8 @@ type armed struct {
 }
 
 // armed finds the weapon on the sheet or in the setting (FUDGE-28), and holds
-// it against the way it is used. Where no damage is counted a shot needs no
-// weapon that is written down.
+// it against the way it is used. Where no damage is counted any weapon will do, and
+// a shot needs none that is named.
 func (f Fighter) armed(o rules.Options, who *rules.Character, path, mode string) (armed, error) {
 	if f.Weapon == "" {
 		if mode != melee && o.Is(optDamage, objective) {
@@ -366,6 +382,9 @@ func (f Fighter) armed(o rules.Options, who *rules.Character, path, mode string)
 	w, ok := named(who.Body.(*Body).Sheet.Weapons, f.Weapon)
 	if !ok {
 		w, ok = named(settingOf(o).Weapons, f.Weapon)
+	}
+	if !ok && o.Is(optDamage, subjective) {
+		return armed{who, f.Weapon, Weapon{}}, name(at(path, "weapon"), f.Weapon)
 	}
 	if !ok {
 		return armed{}, rules.Reject("no_such_weapon", "FUDGE-28", "%s has no weapon %s, and the setting has none", who.Name, f.Weapon).On(at(path, "weapon"))

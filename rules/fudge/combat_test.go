@@ -3,6 +3,7 @@ package fudge
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"tallystick/events"
@@ -64,6 +65,26 @@ func TestMelee(t *testing.T) {
 	}
 }
 
+// A round is as long as the game master says (FUDGE-22): blows and shots move
+// no clock, and any span may pass between them.
+func TestRoundsHaveNoLength(t *testing.T) {
+	tb, ann, bob := fencers(t, "", "Fair")
+	for _, round := range []int64{0, 3, 3, 60} {
+		before := tb.State.Clock
+		tb.melee(ann, bob, "normal", "normal", 3, 4, 3, 4)
+		tb.do("attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"thrown","trait":"Bow","weapon":"rock","defence":{"trait":"Dodge"}}`, ann, bob), 3, 4, 3, 4)
+		if tb.State.Clock != before {
+			t.Errorf("fighting took %d seconds", tb.State.Clock-before)
+		}
+		if round > 0 {
+			tb.do("clock.advance", fmt.Sprintf(`{"seconds":%d}`, round))
+		}
+	}
+	if tb.State.Clock != 66 {
+		t.Errorf("clock at %d, want 66", tb.State.Clock)
+	}
+}
+
 // By margin, a foe four levels behind loses critically too (FUDGE-15,
 // FUDGE-25).
 func TestDefenceAgainstCriticalMargin(t *testing.T) {
@@ -108,13 +129,13 @@ func TestWoundSaysWhereItComesFrom(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 	d := detail(t, throws(t, facts)[0]).Damage
-	if d == nil || d.Points != "2" || len(d.Factors) != 5 {
-		t.Fatalf("damage %+v", d)
+	want := []events.Modifier{
+		{Label: "relative degree", Value: 3, Rule: "FUDGE-42"}, {Label: "average weapon", Value: 0, Rule: "FUDGE-45"},
+		{Label: "sharp weapon", Value: 1, Rule: "FUDGE-45"}, {Label: "Fair Strength", Value: 0, Rule: "FUDGE-46"},
+		{Label: "armour", Value: -1, Rule: "FUDGE-43"}, {Label: "good shield", Value: -1, Rule: "FUDGE-44"},
 	}
-	for _, f := range d.Factors {
-		if f.Rule == "" || f.Label == "" {
-			t.Errorf("a factor without a source: %+v", f)
-		}
+	if d == nil || d.Points != "2" || !slices.Equal(d.Factors, want) {
+		t.Errorf("damage %+v, want %+v", d, want)
 	}
 }
 
@@ -150,6 +171,33 @@ func TestBareHands(t *testing.T) {
 	}
 }
 
+// The tables of B8.4-b row by row, as an attack reads them that is won by four
+// (FUDGE-43 to FUDGE-47).
+func TestDamageTables(t *testing.T) {
+	const thing, blunt = `"weapons":{"x":%s}`, `{"modifier":0}`
+	for _, row := range []struct {
+		attacker, weapon, target string
+		want                     int
+	}{
+		{``, `{"size":"none"}`, ``, 2}, {`"martial_art":"Poor",`, `{"size":"martial art"}`, ``, 2}, {`"martial_art":"Great",`, `{"size":"none"}`, ``, 3},
+		{``, `{"size":"small"}`, ``, 3}, {``, `{"size":"average"}`, ``, 4}, {``, `{"size":"large"}`, ``, 5},
+		{``, `{"size":"small","sharp":true}`, ``, 4}, {``, `{"size":"large","sharp":true}`, ``, 6}, {``, `{"modifier":-3}`, ``, 1},
+		{`"strength":"Terrible",`, blunt, ``, 2}, {`"strength":"Poor",`, blunt, ``, 3}, {`"strength":"Mediocre",`, blunt, ``, 4}, {`"strength":"Fair",`, blunt, ``, 4},
+		{`"strength":"Good",`, blunt, ``, 4}, {`"strength":"Great",`, blunt, ``, 5}, {`"strength":"Superb",`, blunt, ``, 6},
+		{``, blunt, `"armour":{"kind":"none"}`, 4}, {``, blunt, `"armour":{"kind":"light"}`, 3}, {``, blunt, `"armour":{"kind":"medium"}`, 2}, {``, blunt, `"armour":{"kind":"heavy"}`, 1},
+		{``, blunt, `"armour":{"kind":"sf","value":4}`, 0}, {``, blunt, `"armour":{"value":2}`, 2}, {``, blunt, `"armour":{"shield":true}`, 3}, {``, blunt, `"armour":{"kind":"medium","shield":true}`, 1},
+		{`"strength":"Superb",`, `{"strength":1,"modes":["melee"]}`, ``, 5}, {`"strength":"Terrible",`, `{"strength":-1,"modes":["melee"]}`, ``, 3}, {``, `{"strength":0,"modes":["melee"]}`, `"armour":{"kind":"light"}`, 3},
+	} {
+		tb := play(t, "")
+		a := tb.person("Ann", "pc", "{"+row.attacker+fmt.Sprintf(thing, row.weapon)+"}")
+		b := tb.person("Bob", "npc", `{"traits":{"Brawling":"Poor"},"hit_points":"Superb"`+strings.TrimSuffix(","+row.target, ",")+"}")
+		tb.do("attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"trait":"Brawling","weapon":"x","defence":{"trait":"Brawling"}}`, a, b), 6, 6, 3, 4)
+		if got := tb.body(b).points(); got != row.want {
+			t.Errorf("%s %s on %s: %d points, want %d", row.attacker, row.weapon, row.target, got, row.want)
+		}
+	}
+}
+
 // Shots at an unaware target are unopposed; a match hits by 0 and does
 // damage only where the campaign plays so (FUDGE-29; case D18).
 func TestUnawareTarget(t *testing.T) {
@@ -181,6 +229,37 @@ func TestUnawareTarget(t *testing.T) {
 	tb.no("stance_is_for_melee", "FUDGE-24", "attack", fmt.Sprintf(shot, ann, bob, `"stance":"offence","defence":{"trait":"Dodge"}`))
 	tb.no("stance_is_for_melee", "FUDGE-24", "attack", fmt.Sprintf(shot, ann, bob, `"defence":{"trait":"Dodge","stance":"defence"}`))
 	tb.invalid("defence", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"thrown","trait":"Bow"}`, ann, bob))
+}
+
+// What needs no roll hits an unaware target whatever the dice say, which is
+// only by how much (FUDGE-4); what has no chance is not rolled where the
+// campaign plays so (FUDGE-6).
+func TestCertainShots(t *testing.T) {
+	for _, row := range []struct {
+		difficulty string
+		faces      []int
+		outcome    string
+		margin     int
+	}{
+		{"Terrible", []int{1, 1}, "hits", 0}, {"Terrible", []int{1, 3}, "hits", 0}, {"Terrible", []int{3, 4}, "hits", 1},
+		{"Poor", []int{1, 1}, "misses", -4},
+	} {
+		tb, ann, bob := fencers(t, "", "Fair")
+		shot := `{"attacker":%q,"target":%q,"mode":"propelled","trait":"Guns","weapon":"gun","unaware":true,"difficulty":%q}` // untrained: Poor
+		facts := tb.do("attack", fmt.Sprintf(shot, ann, bob, row.difficulty), row.faces...)
+		consistent(t, facts)
+		if th := throws(t, facts)[0]; th.Outcome != row.outcome || *th.Margin != row.margin {
+			t.Errorf("%+v: %s by %d", row, th.Outcome, *th.Margin)
+		}
+		if lost := tb.body(bob).points(); lost != max(0, 2*row.margin) { // and a gun of +1
+			t.Errorf("%+v: %d points lost", row, lost)
+		}
+	}
+	tb, ann, bob := fencers(t, `{"fudge.skip_certain_rolls":true}`, "Fair")
+	facts := tb.do("attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"propelled","trait":"Guns","weapon":"gun","unaware":true,"difficulty":"Superb"}`, ann, bob))
+	if e := one[*RollSkipped](t, facts); e.Outcome != "failure" || e.Rule != "FUDGE-6" || len(facts) != 1 {
+		t.Errorf("%+v", e)
+	}
 }
 
 // Aware targets defend; against propelled weapons at -1 or -2 (FUDGE-30,
@@ -329,6 +408,18 @@ func TestScratchesAddUp(t *testing.T) {
 		}
 		tb.rank(ann, "Very Hurt", 3)
 	}
+	// Those that have become Hurt are used up.
+	tb := play(t, `{"fudge.damage":"subjective","fudge.scratches_to_hurt":2}`)
+	bob := tb.person("Bob", "npc", `{}`)
+	for _, want := range []string{"Scratch", "Hurt", "Scratch", "Hurt"} {
+		tb.do("wound.inflict", fmt.Sprintf(`{"character":%q,"level":"Scratch","cause":"thorns"}`, bob))
+		if got := tb.vitals(bob).Health.Rank; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if want == "Hurt" {
+			tb.do("heal.grant", fmt.Sprintf(`{"character":%q,"level":"Scratch","cause":"x"}`, bob))
+		}
+	}
 }
 
 // A weapon is held against the way it is used (FUDGE-28): by its rating, or by
@@ -373,10 +464,18 @@ func TestWaysToUseAWeapon(t *testing.T) {
 	tb.no("unaware_does_not_defend", "FUDGE-31", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"propelled","trait":"Bow","weapon":"bow","unaware":true,"propelled_penalty":2}`, ann, bob))
 	tb.no("not_propelled", "FUDGE-31", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"thrown","trait":"Bow","weapon":"grenade","defence":{"trait":"Dodge"},"returns":{"mode":"thrown","propelled_penalty":2,"trait":"Bow","weapon":"big gun","defence":{"trait":"Dodge"}}}`, ann, bob))
 
-	// Where no damage is counted, a shot needs no weapon that is written down.
+	// Where no damage is counted, no weapon has to be written down.
 	told := play(t, `{"fudge.damage":"subjective"}`)
 	ann, bob = told.person("Ann", "npc", `{}`), told.person("Bob", "npc", `{}`)
 	told.do("attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"mode":"propelled","trait":"Bow","defence":{"trait":"Dodge"}}`, ann, bob), 3, 4, 3, 4)
+	for weapon, field := range map[string]string{"grandfather's halberd": "", "\\n": "weapon"} {
+		fight := fmt.Sprintf(`{"attacker":%q,"target":%q,"trait":"Sword","weapon":"%s","defence":{"trait":"Sword"}}`, ann, bob, weapon)
+		if field != "" {
+			told.invalid(field, "attack", fight)
+			continue
+		}
+		told.do("attack", fight, 3, 4, 3, 4)
+	}
 }
 
 // Everything that an attack needs is refused before a die is thrown.

@@ -190,11 +190,15 @@ func vectorRanged(o rules.Options, g givenRanged, d roller) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := judge(o, "task", e, level); err != nil {
+	job, err := judge(o, "task", e, level)
+	if err != nil {
 		return nil, err
 	}
+	if job.hopeless() {
+		return answer{"automatic": true, "hit": false}, nil
+	}
 	r := rolled(o, e, takePair(d))
-	hit, relative, critical := unopposed(o, r, level)
+	hit, relative, critical := job.shot(o, r)
 	return answer{"degree": r.degree, "hit": hit, "relative": relative, "critical": or(critical)}, nil
 }
 

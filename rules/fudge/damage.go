@@ -68,6 +68,20 @@ func (w Weapon) factors(art string) []events.Modifier {
 	return out
 }
 
+// armourRule is what armour takes off by; a shield comes behind it.
+const armourRule = "FUDGE-43"
+
+// factors are what the armour and a shield take off, of a rating of both.
+func (a Armour) factors(rating int) []events.Modifier {
+	if !a.Shield {
+		return []events.Modifier{{Label: "armour", Value: -rating, Rule: armourRule}}
+	}
+	return []events.Modifier{
+		{Label: "armour", Value: goodShield - rating, Rule: armourRule},
+		{Label: "good shield", Value: -goodShield, Rule: "FUDGE-44"},
+	}
+}
+
 // through is the damage that gets through the armour: on the scale of the
 // lesser being, and in hit points of who is struck. Damage is figured on the
 // attacker's scale, then converted; armour counts on the lesser being's scale
@@ -92,7 +106,7 @@ func (b blow) through() (Damage, *big.Rat, *big.Rat, error) {
 		if b.armour.Scale != "lesser" {
 			stops.Mul(stops, new(big.Rat).Quo(b.target, lesserUnit))
 		}
-		factors = append(factors, events.Modifier{Label: "armour", Value: -value, Rule: "FUDGE-43"})
+		factors = append(factors, b.armour.factors(value)...)
 	}
 	lesser := new(big.Rat).Sub(came, stops)
 	if lesser.Sign() < 0 {

@@ -15,6 +15,13 @@ import (
 // exist, and shows only commands that can be read.
 func TestPage(t *testing.T) {
 	page := rulestest.Page(t, testBook, "../../docs/rules/fudge.md")
+	for _, r := range book {
+		_, row, found := strings.Cut(page, "| "+r.ID+" |")
+		row, _, _ = strings.Cut(row, "\n")
+		if cells := strings.Split(row, "|"); !found || len(cells) != 4 || !strings.Contains(cells[2], "Test") {
+			t.Errorf("%s has no row of its own, or names no test: %s", r.ID, row)
+		}
+	}
 	commands := 0
 	for line := range strings.Lines(page) {
 		if strings.HasPrefix(line, `{"type":`) {

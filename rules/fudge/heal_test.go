@@ -227,6 +227,11 @@ func TestTreatedWounds(t *testing.T) {
 	usual.do("wound.treat", fmt.Sprintf(`{"character":%q,"level":"Good"}`, bob), 3, 4)
 	usual.wait("3d")
 	usual.rank(bob, "Scratch", 1)
+	usual.hurt(bob, 2)
+	facts = usual.do("wound.treat", fmt.Sprintf(`{"character":%q,"level":"Great"}`, bob), 3, 4)
+	if a, w := one[*HealingAssured](t, facts), one[*events.WoundTreated](t, facts); len(a.Wounds) != 1 || a.Wounds[0] != 2 || w.Points != 2 {
+		t.Errorf("what is treated already is treated again: %+v, %+v", a, w)
+	}
 }
 
 // Care and rest each heal wounds of their own (FUDGE-56, FUDGE-57).
@@ -356,5 +361,17 @@ func TestFractionsHeal(t *testing.T) {
 	tb.do("wound.treat", fmt.Sprintf(`{"character":%q,"level":"Good"}`, dragon), 3, 4)
 	if b := tb.body(dragon); b.points() != 0 || b.Remainder != "" {
 		t.Errorf("%d and %q", b.points(), b.Remainder)
+	}
+	tb, dragon = scratched("")
+	tb.do("heal.grant", fmt.Sprintf(`{"character":%q,"level":"unhurt","cause":"x"}`, dragon))
+	if b := tb.body(dragon); b.points() != 0 || b.Remainder != "" {
+		t.Errorf("unhurt with %d and %q", b.points(), b.Remainder)
+	}
+	tb, dragon = scratched(`{"fudge.treated_days":0,"fudge.heal_reading":"per_wound"}`)
+	tb.do("heal.grant", fmt.Sprintf(`{"character":%q,"points":1,"cause":"x"}`, dragon))
+	tb.hurt(dragon, 3, 3, 4) // Disabled, by a wound that Good does not heal
+	tb.do("wound.treat", fmt.Sprintf(`{"character":%q,"level":"Good"}`, dragon), 3, 4)
+	if b := tb.body(dragon); b.points() != 3 || b.Remainder != "2/5" {
+		t.Errorf("%d and %q are left, want 3 and 2/5", b.points(), b.Remainder)
 	}
 }

@@ -136,6 +136,7 @@ func TestTracks(t *testing.T) {
 				tb.do("setting.define", `{"reason":"the table of A4.2-b","setting":`+row.setting+`}`)
 			}
 			bob := tb.person("Bob", "npc", fmt.Sprintf(`{"hit_points":%q}`, row.level))
+			tb.rank(bob, "unhurt", 0)
 			tb.hurt(bob, i+1)
 			tb.rank(bob, want, i+1)
 			tb.do("setting.define", `{"reason":"changed","setting":{"track":{"Fair":{"hurt":1,"very_hurt":1,"disabled":1,"near_death":1}}}}`)
@@ -205,6 +206,9 @@ func TestLenience(t *testing.T) {
 	ann := tb.person("Ann", "npc", `{"traits":{"Charm":"Good"}}`)
 	tb.do("contest", fmt.Sprintf(`{"sides":[{"character":%q,"trait":"Charm"},{"character":%q,"trait":"Will"}]}`, ann, bob)) // to resist is no action
 	tb.no("disabled", "FUDGE-51", "contest", fmt.Sprintf(`{"sides":[{"character":%q,"trait":"Will"},{"character":%q,"trait":"Charm"}]}`, bob, ann))
+	out := tb.person("Cid", "npc", `{}`)
+	tb.hurt(out, 4, 1, 1)
+	tb.no("unconscious", "FUDGE-51", "check", fmt.Sprintf(`{"character":%q,"trait":"Doors","lenient":true}`, out))
 	tb.hurt(bob, 1)
 	tb.no("unconscious", "FUDGE-52", "check", door)
 	tb.no("unconscious", "FUDGE-52", "contest", fmt.Sprintf(`{"sides":[{"character":%q,"trait":"Charm"},{"character":%q,"trait":"Will"}]}`, ann, bob))

@@ -160,6 +160,9 @@ type task struct {
 	rule      string // of being automatic
 }
 
+// hopeless reports whether no dice can bring success.
+func (j task) hopeless() bool { return j.automatic && !j.success }
+
 // judge says whether a task needs dice: one of Terrible or lower on the scale
 // of who tries succeeds without (FUDGE-4, FUDGE-60). Tasks beyond Superb+4 are refused, since no result is
 // there (FUDGE-3, FUDGE-6).

@@ -162,8 +162,11 @@ func none[E events.Event](t *testing.T, facts []events.Fact) {
 // outcome holds a throw against its outcome, margin and degree.
 func outcome(t *testing.T, th events.Throw, outcome string, margin int, degree string) {
 	t.Helper()
-	if th.Outcome != outcome || th.Margin == nil || *th.Margin != margin || detail(t, th).Degree != degree {
-		t.Errorf("got %s by %v, %s; want %s by %d, %s", th.Outcome, th.Margin, detail(t, th).Degree, outcome, margin, degree)
+	if th.Margin == nil {
+		t.Fatalf("%s has no margin", th.Outcome)
+	}
+	if th.Outcome != outcome || *th.Margin != margin || detail(t, th).Degree != degree {
+		t.Errorf("got %s by %d, %s; want %s by %d, %s", th.Outcome, *th.Margin, detail(t, th).Degree, outcome, margin, degree)
 	}
 }
 

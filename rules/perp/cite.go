@@ -4,6 +4,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"tallystick/events"
+	"tallystick/rules"
 )
 
 // Cite names the rules of events that do not name them themselves.
@@ -33,12 +34,20 @@ func (System) Cite(e events.Event) string {
 }
 
 // Damage are the parts of a blow.
-func (System) Damage(th events.Throw) []events.Modifier {
+func (System) Damage(th events.Throw) []rules.Blow {
 	var d Damage
-	if th.Detail == nil || json.Unmarshal(th.Detail, &d, json.RejectUnknownMembers(true)) != nil {
+	if th.Detail == nil || json.Unmarshal(th.Detail, &d, json.RejectUnknownMembers(true)) != nil || len(d.Parts) == 0 {
 		return nil
 	}
-	return d.Parts
+	var blow rules.Blow
+	for _, p := range d.Parts {
+		if p.Value < 0 {
+			blow.Stopped = append(blow.Stopped, p)
+		} else {
+			blow.Made = append(blow.Made, p)
+		}
+	}
+	return []rules.Blow{blow}
 }
 
 // Source is for the label to say.

@@ -4,6 +4,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"tallystick/events"
+	"tallystick/rules"
 )
 
 // Cite names the rules of events that do not name them themselves.
@@ -40,19 +41,19 @@ func (system) Cite(e events.Event) string {
 }
 
 // Damage are the factors of a blow that hit, and what armour stopped.
-func (system) Damage(th events.Throw) []events.Modifier {
+func (system) Damage(th events.Throw) []rules.Blow {
 	var b Blow
 	if th.Detail == nil || json.Unmarshal(th.Detail, &b, json.RejectUnknownMembers(true)) != nil || !b.Hit {
 		return nil
 	}
-	made := []events.Modifier{
+	blow := rules.Blow{Made: []events.Modifier{
 		modifier("damage factor: weapon and strength", b.DamageFactor, "RPGX-8"),
 		modifier("per cent of it: ten a point of the margin, and what was staked", b.SuccessFactor, "RPGX-7"),
-	}
+	}}
 	if stopped := b.Damage - b.Taken; stopped > 0 {
-		made = append(made, modifier("armour", -stopped, "RPGX-23"))
+		blow.Stopped = []events.Modifier{modifier("armour", -stopped, "RPGX-23")}
 	}
-	return made
+	return []rules.Blow{blow}
 }
 
 // Source names the events that points of strategic defences and the penalty of
