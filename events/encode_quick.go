@@ -1,20 +1,31 @@
 package events
 
 import (
+	"encoding/binary"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
 // usualData is how many bytes most events take.
 const usualData = 512
 
-// encodeQuick writes the events that most records of a ledger hold as the JSON
+// appendEvent appends an event's JSON.
+func appendEvent(out []byte, e Event) ([]byte, error) {
+	if quick, ok := appendQuick(out, e); ok {
+		return quick, nil
+	}
+	data, err := json.Marshal(e, json.Deterministic(true))
+	return append(out, data...), err
+}
+
+// appendQuick writes the events that most records of a ledger hold as the JSON
 // library would, byte for byte. What it leaves is for the library, which also says
 // what is wrong with it. It goes by the very type: an event that has one of these in
 // it is another one.
-func encodeQuick(e Event) (data jsontext.Value, ok bool) {
-	w := quickWriter{}
+func appendQuick(out []byte, e Event) (data []byte, ok bool) {
+	w := quickWriter{out: out}
 	switch e := e.(type) {
 	case *RollMade:
 		e.writeTo(&w)
@@ -32,6 +43,38 @@ func encodeQuick(e Event) (data jsontext.Value, ok bool) {
 	return w.out, !w.failed
 }
 
+// appendText appends a JSON string.
+func appendText(out []byte, s string) ([]byte, error) {
+	begun := len(out)
+	out = append(append(append(out, '"'), s...), '"')
+	if bare(out[begun+1 : len(out)-1]) {
+		return out, nil
+	}
+	return jsontext.AppendQuote(out[:begun], s)
+}
+
+// bare reports whether a text is ASCII without a control character, a quote or a
+// backslash: it stands in JSON as it is. Eight bytes are looked at in one: of each, the
+// highest bit is set where it is no ASCII, and where a subtraction ran below zero, which
+// it does from the space down, and for a byte that is zero because it was the quote or
+// the backslash. A byte may be taken for bad because of a bad one before it, never for
+// good.
+func bare(text []byte) bool {
+	const each, highest = 0x0101010101010101, 0x8080808080808080
+	for ; len(text) >= 8; text = text[8:] {
+		b := binary.LittleEndian.Uint64(text)
+		if (b|(b-each*' ')|((b^each*'"')-each)|((b^each*'\\')-each))&highest != 0 {
+			return false
+		}
+	}
+	for _, c := range text {
+		if c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
 // quickWriter writes members of objects. Names come with what stands around them.
 type quickWriter struct {
 	out    []byte
@@ -40,16 +83,10 @@ type quickWriter struct {
 
 func (w *quickWriter) raw(s string) { w.out = append(w.out, s...) }
 
-// begin begins an object with a text.
-func (w *quickWriter) begin(name, s string) {
-	w.out = make([]byte, 0, usualData)
-	w.text(name, s)
-}
-
 func (w *quickWriter) text(name, s string) {
 	w.raw(name)
 	var err error
-	if w.out, err = jsontext.AppendQuote(w.out, s); err != nil {
+	if w.out, err = appendText(w.out, s); err != nil {
 		w.failed = true
 	}
 }
@@ -104,7 +141,7 @@ func list[T any](w *quickWriter, name string, all []T, each func(*T)) {
 }
 
 func (e *RollMade) writeTo(w *quickWriter) {
-	w.begin(`{"session":`, e.Session)
+	w.text(`{"session":`, e.Session)
 	w.textIf(`,"lane":`, e.Lane)
 	w.numberIf(`,"i":`, int64(e.I))
 	w.textIf(`,"s":`, e.S)
@@ -183,7 +220,6 @@ func (e *HealGranted) writeTo(w *quickWriter) {
 }
 
 func (e *ClockAdvanced) writeTo(w *quickWriter) {
-	w.out = make([]byte, 0, usualData/4)
 	w.number(`{"from":`, e.From)
 	w.number(`,"to":`, e.To)
 	w.number(`,"ticks":`, int64(e.Ticks))
@@ -194,7 +230,7 @@ func (e *ClockAdvanced) writeTo(w *quickWriter) {
 
 // writeMembers begins the object of an event about a character.
 func (s *Subject) writeMembers(w *quickWriter) {
-	w.begin(`{"character":`, s.Character)
+	w.text(`{"character":`, s.Character)
 	v := s.After
 	if v == nil {
 		return

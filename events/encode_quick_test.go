@@ -3,6 +3,7 @@ package events
 import (
 	"encoding/binary"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -99,7 +100,7 @@ func FuzzEncodeQuick(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, e := range quickEvents() {
 			(&source{data}).fill(t, reflect.ValueOf(e).Elem())
-			got, ok := encodeQuick(e)
+			got, ok := appendQuick(nil, e)
 			if !ok {
 				continue
 			}
@@ -161,7 +162,7 @@ func TestEncodeEveryEvent(t *testing.T) {
 func TestEncodeQuick(t *testing.T) {
 	for _, e := range quickEvents() {
 		for range 2 {
-			got, ok := encodeQuick(e)
+			got, ok := appendQuick(nil, e)
 			want, err := json.Marshal(e, json.Deterministic(true))
 			if !ok || err != nil || string(got) != string(want) {
 				t.Errorf("%s: got %s, %v\nwant %s, %v", e.Type(), got, ok, want, err)
@@ -176,11 +177,50 @@ func TestEncodeQuick(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := encodeQuick(&NoteAdded{}); ok {
+	if _, ok := appendQuick(nil, &NoteAdded{}); ok {
 		t.Error("a note wrote itself")
 	}
 	broken := Fact{Event: &TickProcessed{Kind: "\xff"}}
 	if err := broken.Encode(); err == nil {
 		t.Errorf("text that is no UTF-8 was written as %s", broken.Data)
+	}
+}
+
+// Facts that are encoded one after the other keep the JSON that each has alone, also
+// when somebody appends to one.
+func TestEncoder(t *testing.T) {
+	var enc Encoder
+	var facts []Fact
+	for i := range 100 {
+		facts = append(facts, Fact{Event: &TickProcessed{Kind: strings.Repeat("x", i*i), Due: int64(i)}}, Fact{Event: &NoteAdded{Text: "a note"}})
+	}
+	for i := range facts {
+		if err := enc.Encode(&facts[i]); err != nil {
+			t.Fatal(err)
+		}
+		_ = append(facts[i].Data, "behind it"...)
+	}
+	for i, f := range facts {
+		alone := Fact{Event: f.Event}
+		if err := alone.Encode(); err != nil || string(alone.Data) != string(f.Data) {
+			t.Fatalf("fact %d: got %s\nwant %s, %v", i, f.Data, alone.Data, err)
+		}
+	}
+	if err := enc.Encode(&Fact{Event: &TickProcessed{Kind: "\xff"}}); err == nil {
+		t.Error("text that is no UTF-8 was written")
+	}
+}
+
+// Whether a text needs an escape is found at every place of it and for every byte.
+func TestBare(t *testing.T) {
+	for c := range 256 {
+		want := c >= ' ' && c < 0x80 && c != '"' && c != '\\'
+		for i := range 20 {
+			text := []byte("what stands for itself"[:20])
+			text[i] = byte(c)
+			if got := bare(text); got != want {
+				t.Errorf("%q: got %v, want %v", text, got, want)
+			}
+		}
 	}
 }
