@@ -199,7 +199,7 @@ type Campaign struct {
 	participants map[string]Participant
 	characters   map[string]*Character
 	order        []string // character ids, ascending
-	known        map[string]Known
+	known        commands
 	sealed       map[int64]Sealed // secret rolls, targets and rulings that are not opened
 	disputes     map[string]Dispute
 	links        map[string]Link // that were not used yet
@@ -217,7 +217,7 @@ type Campaign struct {
 func NewCampaign(id string, library Library) *Campaign {
 	return &Campaign{
 		ID: id, library: library,
-		participants: map[string]Participant{}, characters: map[string]*Character{}, known: map[string]Known{}, sealed: map[int64]Sealed{},
+		participants: map[string]Participant{}, characters: map[string]*Character{}, sealed: map[int64]Sealed{},
 		disputes: map[string]Dispute{},
 	}
 }
@@ -248,8 +248,7 @@ func (c *Campaign) Participants() []string { return slices.Sorted(maps.Keys(c.pa
 
 // Known finds what was made of a command id before.
 func (c *Campaign) Known(command string) (Known, bool) {
-	k, ok := c.known[command]
-	return k, ok
+	return c.known.find(command)
 }
 
 // Same reports whether a command is the one that was given before under its
@@ -345,12 +344,12 @@ func (c *Campaign) remember(cmd events.Cmd, by string, first, last int64) {
 	if cmd.Type == resumeType {
 		var d ClockResume
 		if json.Unmarshal(cmd.Data, &d) == nil {
-			k := c.known[d.Command]
+			k, _ := c.known.find(d.Command)
 			k.Last = last
-			c.known[d.Command] = k
+			c.known.set(d.Command, k)
 		}
 	}
-	c.known[cmd.ID] = Known{By: by, First: first, Last: last, Type: c.typeName(cmd.Type), fingerprint: fingerprint(cmd)}
+	c.known.set(cmd.ID, Known{By: by, First: first, Last: last, Type: c.typeName(cmd.Type), fingerprint: fingerprint(cmd)})
 	if c.Pending != nil && cmd.Type != recoverType {
 		p := *c.Pending
 		p.Command = cmp.Or(p.Command, cmd.ID)
