@@ -120,7 +120,9 @@ func FuzzReadQuick(f *testing.F) {
 			f.Add(data)
 			f.Add([]byte(strings.ReplaceAll(string(data), `:0`, `:-1234567`)))
 			f.Add([]byte(strings.ReplaceAll(string(data), `[]`, `[{"name":"ü","since":1,"rule":""},{"name":"","since":0,"rule":"x"}]`)))
-			f.Add([]byte(strings.ReplaceAll(string(data), `"draws":[`, `"draws":[[4294967295,1],[4294967296,1`)))
+			f.Add([]byte(strings.ReplaceAll(string(data), `"draws":[]`, `"draws":[[4294967295,1],[4294967296,1]]`)))
+			f.Add([]byte(strings.ReplaceAll(string(data), `"draws":[]`, `"draws":[[1,2],]`)))
+			f.Add([]byte(string(data) + "}"))
 			plainFull(reflect.ValueOf(e).Elem())
 			if clock, is := e.(*ClockAdvanced); is {
 				clock.Followed = nil
