@@ -411,6 +411,10 @@ func (r Registry) Decode(rec Record) (Event, error) {
 		return nil, fmt.Errorf("record %d: event type %q is not known to this program", rec.N, rec.Type)
 	}
 	e := make()
+	if readQuick(rec.Data, e) {
+		return e, nil
+	}
+	e = make()
 	if err := json.Unmarshal(rec.Data, e, json.RejectUnknownMembers(true)); err != nil {
 		return nil, fmt.Errorf("record %d: %s: %w", rec.N, rec.Type, err)
 	}

@@ -85,15 +85,30 @@ func (f *Fact) Encode() error {
 	if f.Data != nil {
 		return nil
 	}
-	if data, ok := encodeQuick(f.Event); ok {
-		f.Data = data
+	return new(Encoder).Encode(f)
+}
+
+// An Encoder encodes facts into memory that they share: for many in turn it costs less
+// than Fact.Encode. The zero value is ready for use.
+type Encoder struct{ room []byte }
+
+// encoderRoom is how many bytes facts share, when there are many.
+const encoderRoom = 16 << 10
+
+// Encode fills the fact's Data when it is empty.
+func (enc *Encoder) Encode(f *Fact) error {
+	if f.Data != nil {
 		return nil
 	}
-	data, err := json.Marshal(f.Event, json.Deterministic(true))
+	if cap(enc.room)-len(enc.room) < 2*usualData {
+		enc.room = make([]byte, 0, min(max(2*usualData, 4*cap(enc.room)), encoderRoom))
+	}
+	begun := len(enc.room)
+	room, err := appendEvent(enc.room, f.Event)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", f.Event.Type(), err)
 	}
-	f.Data = data
+	enc.room, f.Data = room, jsontext.Value(room[begun:len(room):len(room)])
 	return nil
 }
 
@@ -125,15 +140,12 @@ func AppendCommit(out []byte, h Head, facts []Fact, id func(i int) string) ([]by
 	}
 	begun, cmd := len(out), h.Cmd
 	for i := range facts {
-		err := facts[i].Encode()
-		if err != nil {
-			return nil, err
-		}
 		if i > 0 {
 			out = append(out, '\n')
 			cmd = Cmd{ID: h.Cmd.ID}
 		}
 		start := len(out)
+		var err error
 		if out, err = appendRecord(out, h, h.N+int64(i), id(i), cmd, &facts[i]); err != nil {
 			return nil, fmt.Errorf("encode record %d: %w", h.N+int64(i), err)
 		}
@@ -154,9 +166,9 @@ func appendCmd(out []byte, c Cmd) ([]byte, error) {
 		data, err := json.Marshal(c)
 		return append(out, data...), err
 	}
-	out, err := jsontext.AppendQuote(append(out, `{"id":`...), c.ID)
+	out, err := appendText(append(out, `{"id":`...), c.ID)
 	if err == nil && c.Type != "" {
-		out, err = jsontext.AppendQuote(append(out, `,"type":`...), c.Type)
+		out, err = appendText(append(out, `,"type":`...), c.Type)
 	}
 	if c.Data != nil {
 		out = append(append(out, `,"data":`...), c.Data...)
@@ -171,7 +183,7 @@ func appendRecord(out []byte, h Head, n int64, id string, cmd Cmd, f *Fact) ([]b
 	text := func(name, s string) {
 		out = append(out, name...)
 		var err error
-		if out, err = jsontext.AppendQuote(out, s); err != nil && failed == nil {
+		if out, err = appendText(out, s); err != nil && failed == nil {
 			failed = err
 		}
 	}
@@ -190,8 +202,13 @@ func appendRecord(out []byte, h Head, n int64, id string, cmd Cmd, f *Fact) ([]b
 		return nil, fmt.Errorf("command %s: %w", cmd.ID, err)
 	}
 	text(`,"type":`, f.Event.Type())
-	out = append(append(append(out, `,"data":`...), f.Data...), '}')
-	return out, failed
+	out = append(out, `,"data":`...)
+	if f.Data != nil {
+		out = append(out, f.Data...)
+	} else if out, err = appendEvent(out, f.Event); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Event.Type(), err)
+	}
+	return append(out, '}'), failed
 }
 
 // TooLargeError says that an event does not fit into a record, or a command's

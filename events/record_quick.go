@@ -135,7 +135,15 @@ func (q *quickReader) value() jsontext.Value {
 		q.failed = true
 		return nil
 	}
-	end := plain(q.rest, 0, 0)
+	return q.anyValue()
+}
+
+// anyValue takes a value that plain knows to be strict.
+func (q *quickReader) anyValue() jsontext.Value {
+	end := -1
+	if !q.failed {
+		end = plain(q.rest, 0, 0)
+	}
 	if end < 0 {
 		q.failed = true
 		return nil
@@ -143,6 +151,37 @@ func (q *quickReader) value() jsontext.Value {
 	value := jsontext.Value(bytes.Clone(q.rest[:end]))
 	q.rest = q.rest[end:]
 	return value
+}
+
+// plainText takes a string that plain knows to be strict.
+func (q *quickReader) plainText() string {
+	end := -1
+	if !q.failed {
+		end = plainString(q.rest, 0)
+	}
+	if end < 0 {
+		q.failed = true
+		return ""
+	}
+	text := string(q.rest[1 : end-1])
+	q.rest = q.rest[end:]
+	return text
+}
+
+// integer takes a whole number that plain knows to be strict.
+func (q *quickReader) integer() int64 {
+	end := -1
+	if !q.failed && len(q.rest) > 0 {
+		end = plainInteger(q.rest, 0)
+	}
+	if end < 0 {
+		q.failed = true
+		return 0
+	}
+	n, err := strconv.ParseInt(string(q.rest[:end]), 10, 64)
+	q.failed = err != nil
+	q.rest = q.rest[end:]
+	return n
 }
 
 // Bounds of what plain reads; beyond them it is the strict reader's.

@@ -74,11 +74,12 @@ type lane struct {
 	gave                     []*lane // whose secrets are in the joint seed
 	renewed                  string
 
-	used     int   // index of the last roll
-	declared bool  // that roll is declared and waits
-	asked    int   // highest index of x that was asked for
-	due      []int // indexes asked for and not answered
-	rolls    int   // whose dice were computed
+	used     int         // index of the last roll
+	declared bool        // that roll is declared and waits
+	asked    int         // highest index of x that was asked for
+	due      []int       // indexes asked for and not answered
+	rolls    int         // whose dice were computed
+	dice     dice.Stream // of the one that is being checked
 	witness  map[string]int
 }
 

@@ -238,12 +238,12 @@ func (l *lane) throw(e *events.RollMade, w string) error {
 	if err := l.own(e.I, e.C); err != nil {
 		return err
 	}
-	stream := dice.NewStream(s, l.joint, l.name, e.I, e.C, w)
+	l.dice.Begin(s, l.joint, l.name, e.I, e.C, w)
 	for k, d := range e.Draws {
 		if d[0] == 0 {
 			return fmt.Errorf("die %d has no sides", k+1)
 		}
-		if face := stream.Die(d[0]); face != d[1] {
+		if face := l.dice.Die(d[0]); face != d[1] {
 			return fmt.Errorf("die %d, a d%d, shows %d, but the seeds give %d", k+1, d[0], d[1], face)
 		}
 	}

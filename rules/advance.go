@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"tallystick/events"
@@ -211,7 +212,7 @@ func (t *Turn) tick(next dueTick, to int64) error {
 		return t.err
 	}
 	for i := before; i < len(t.facts); i++ {
-		if err := t.facts[i].Encode(); err != nil {
+		if err := t.writer.Encode(&t.facts[i]); err != nil {
 			return err
 		}
 		t.bytes += len(t.facts[i].Data) + recordOverhead
@@ -241,9 +242,8 @@ func (t *Turn) cut(start int, from, to int64, followed *events.Followed) error {
 		return Reject(noSession, "", "so much falls due that it takes more than one commit: open a session first (session.open, kind downtime)")
 	}
 	if t.c.Pending == nil {
-		begun := events.Fact{Clock: t.facts[start].Clock, Event: &events.ClockAdvancing{From: from, To: to, Followed: followed}}
-		begun.Clock = from
-		t.facts = append(t.facts[:start:start], append([]events.Fact{begun}, t.facts[start:]...)...)
+		begun := events.Fact{Clock: from, Event: &events.ClockAdvancing{From: from, To: to, Followed: followed}}
+		t.facts = slices.Insert(t.facts, start, begun)
 	}
 	return nil
 }

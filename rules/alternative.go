@@ -119,7 +119,7 @@ func (a *Alternative) Decide(n int64, cmd Command, dice Recorded) (facts []event
 		return nil, nil, err
 	}
 	return t.facts, func() {
-		maps.Copy(a.c.characters, t.c.over)
+		maps.Copy(a.c.characters, t.c.changed())
 		a.c.order, a.c.Clock = t.c.order, t.c.Clock
 		for _, f := range t.facts {
 			a.note(f.Event)

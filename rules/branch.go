@@ -21,7 +21,7 @@ type Phased interface {
 // know which commands were given before.
 func (c *Campaign) Snapshot() *Campaign {
 	s := *c
-	s.characters, s.known = maps.Clone(c.characters), map[string]Known{}
+	s.characters, s.known, s.own = maps.Clone(c.characters), commands{}, nil
 	return &s
 }
 

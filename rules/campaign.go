@@ -133,6 +133,8 @@ type Session struct {
 	Rolls, TypedIn  int
 	Voided, Passed  int
 	Lost            bool // records of it are missing: its dice may have been seen
+
+	own *Lane // the copy of a lane that was made last, and that nobody else has seen
 }
 
 // lane returns the index of the lane a principal rolls on now, or -1.
@@ -197,7 +199,7 @@ type Campaign struct {
 	participants map[string]Participant
 	characters   map[string]*Character
 	order        []string // character ids, ascending
-	known        map[string]Known
+	known        commands
 	sealed       map[int64]Sealed // secret rolls, targets and rulings that are not opened
 	disputes     map[string]Dispute
 	links        map[string]Link // that were not used yet
@@ -205,19 +207,26 @@ type Campaign struct {
 	// over holds the characters that a turn has changed, so that deciding
 	// leaves the campaign as it was; nil outside a turn.
 	over map[string]*Character
+	last *Character // the one that was changed last; it is not in over yet
+	// own is the session as whoever folds facts now has put it there: a roll may
+	// still change it, because nobody else has seen it.
+	own *Session
 }
 
 // NewCampaign is a campaign before its first record.
 func NewCampaign(id string, library Library) *Campaign {
 	return &Campaign{
 		ID: id, library: library,
-		participants: map[string]Participant{}, characters: map[string]*Character{}, known: map[string]Known{}, sealed: map[int64]Sealed{},
+		participants: map[string]Participant{}, characters: map[string]*Character{}, sealed: map[int64]Sealed{},
 		disputes: map[string]Dispute{},
 	}
 }
 
 // Character finds one by id.
 func (c *Campaign) Character(id string) (*Character, bool) {
+	if c.last != nil && c.last.ID == id {
+		return c.last, true
+	}
 	if ch, ok := c.over[id]; ok {
 		return ch, true
 	}
@@ -239,8 +248,7 @@ func (c *Campaign) Participants() []string { return slices.Sorted(maps.Keys(c.pa
 
 // Known finds what was made of a command id before.
 func (c *Campaign) Known(command string) (Known, bool) {
-	k, ok := c.known[command]
-	return k, ok
+	return c.known.find(command)
 }
 
 // Same reports whether a command is the one that was given before under its
@@ -276,6 +284,7 @@ func fingerprint(cmd events.Cmd) [16]byte {
 // gap, a record of another campaign, time running back and a fact it does not
 // know: a state that skipped something would be wrong for ever after.
 func (c *Campaign) ApplyCommit(recs []events.Record) error {
+	c.own = nil
 	for i, rec := range recs {
 		switch {
 		case rec.Campaign != c.ID:
@@ -309,6 +318,7 @@ func (c *Campaign) ApplyCommit(recs []events.Record) error {
 // ApplyFacts folds facts that were just appended under a head. It is
 // ApplyCommit without the way over bytes.
 func (c *Campaign) ApplyFacts(h events.Head, facts []events.Fact) error {
+	c.own = nil
 	for _, f := range facts {
 		if err := c.applyFrom(h.Cmd.ID, h.By, h.At, f.Clock, f.Event); err != nil {
 			return fmt.Errorf("record %d: %s: %w", c.Next, f.Event.Type(), err)
@@ -334,12 +344,12 @@ func (c *Campaign) remember(cmd events.Cmd, by string, first, last int64) {
 	if cmd.Type == resumeType {
 		var d ClockResume
 		if json.Unmarshal(cmd.Data, &d) == nil {
-			k := c.known[d.Command]
+			k, _ := c.known.find(d.Command)
 			k.Last = last
-			c.known[d.Command] = k
+			c.known.set(d.Command, k)
 		}
 	}
-	c.known[cmd.ID] = Known{By: by, First: first, Last: last, Type: c.typeName(cmd.Type), fingerprint: fingerprint(cmd)}
+	c.known.set(cmd.ID, Known{By: by, First: first, Last: last, Type: c.typeName(cmd.Type), fingerprint: fingerprint(cmd)})
 	if c.Pending != nil && cmd.Type != recoverType {
 		p := *c.Pending
 		p.Command = cmp.Or(p.Command, cmd.ID)
@@ -531,33 +541,54 @@ func within(field string, err error) error {
 }
 
 func (c *Campaign) put(ch *Character) {
-	if c.over != nil {
-		c.over[ch.ID] = ch
-		return
+	switch {
+	case c.over == nil:
+		c.characters[ch.ID] = ch
+	case c.last == nil || c.last.ID == ch.ID:
+		c.last = ch
+	default:
+		c.over[c.last.ID], c.last = c.last, ch
 	}
-	c.characters[ch.ID] = ch
+}
+
+// changed are the characters that a turn has changed, for others to change further.
+func (c *Campaign) changed() map[string]*Character {
+	all := maps.Clone(c.over)
+	if all == nil {
+		all = map[string]*Character{}
+	}
+	if c.last != nil {
+		all[c.last.ID] = c.last
+	}
+	return all
 }
 
 // fork is the campaign with its own room for changes.
 func (c *Campaign) fork() *Campaign {
 	f := *c
-	f.over = maps.Clone(c.over)
-	if f.over == nil {
-		f.over = map[string]*Character{}
-	}
+	f.over, f.last, f.own = c.changed(), nil, nil
 	return &f
 }
 
 // Vitals is how a character stands now.
-func (c *Campaign) Vitals(ch *Character) events.Vitals {
-	v := c.Book.Vitals(c.Options, ch.Body, c.Clock)
+func (c *Campaign) Vitals(ch *Character) events.Vitals { return *c.vitals(ch, new(standing)) }
+
+// standing is Vitals with room for what they point to.
+type standing struct {
+	events.Vitals
+	next events.NextTick
+}
+
+func (c *Campaign) vitals(ch *Character, v *standing) *events.Vitals {
+	v.Vitals = c.Book.Vitals(c.Options, ch.Body, c.Clock)
 	if v.Conditions == nil {
 		v.Conditions = []events.Condition{}
 	}
 	if tick, ok := c.nextTick(ch); ok {
-		v.NextTick = &events.NextTick{Due: tick.Due, Kind: tick.Kind}
+		v.next = events.NextTick{Due: tick.Due, Kind: tick.Kind}
+		v.NextTick = &v.next
 	}
-	return v
+	return &v.Vitals
 }
 
 func (c *Campaign) nextTick(ch *Character) (Tick, bool) {

@@ -341,3 +341,39 @@ func code(err error) string {
 	}
 	return fmt.Sprint("no rejection: ", err)
 }
+
+// Neither deciding rolls nor folding them changes a session that somebody else holds.
+func TestRollsLeaveSessions(t *testing.T) {
+	tb := rulestest.NewTable(t, embers, "")
+	tb.Must("gm", "session.open", `{"title":"one","kind":"downtime"}`)
+	fire(tb, 60)
+	tb.Must("gm", "clock.advance", `{"seconds":300}`)
+	snapshot := tb.State.Snapshot()
+	cmd := tb.Command("gm", "clock.advance", `{"seconds":300}`)
+	var facts []events.Fact
+	for _, step := range []struct {
+		name string
+		c    *rules.Campaign
+		fold bool
+	}{{"deciding", tb.State, false}, {"folding", tb.State, true}, {"folding once more", tb.State, true}, {"folding elsewhere", snapshot, true}} {
+		held, before, lanes := step.c.Session, *step.c.Session, []rules.Lane{}
+		for _, l := range held.Lanes {
+			lanes = append(lanes, *l)
+		}
+		var err error
+		if step.fold {
+			head := events.Head{Campaign: step.c.ID, N: step.c.Next, At: step.c.LastAt, By: "gm", Cmd: cmd.Record()}
+			err = step.c.ApplyFacts(head, facts)
+		} else {
+			facts, err = tb.Decide(cmd, &rulestest.Chains{})
+		}
+		if err != nil || step.fold != (step.c.Session.Rolls > before.Rolls) {
+			t.Fatalf("%s: %d rolls of a session that had %d, %v", step.name, step.c.Session.Rolls, before.Rolls, err)
+		}
+		for i, l := range held.Lanes {
+			if *l != lanes[i] || held.Rolls != before.Rolls {
+				t.Errorf("%s: the session that was held has %d rolls, not %d, and the lane %+v", step.name, held.Rolls, before.Rolls, *l)
+			}
+		}
+	}
+}

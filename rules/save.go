@@ -59,7 +59,7 @@ func (c *Campaign) Save() ([]byte, error) {
 		Created: c.Created, Keys: c.Keys, VKeys: c.VKeys, Clock: c.Clock, Next: c.Next, LastAt: c.LastAt,
 		Session: c.Session, Pending: c.Pending, Tempo: c.Tempo, Corrections: c.corrections,
 		Participants: inOrder(c.participants), Disputes: inOrder(c.disputes), Links: inOrder(c.links),
-		Commands: make([]savedCommand, 0, len(c.known)),
+		Commands: make([]savedCommand, 0, len(c.known.all)),
 	}
 	var err error
 	if c.Options.Setting != nil {
@@ -76,7 +76,7 @@ func (c *Campaign) Save() ([]byte, error) {
 		ch.Body = nil
 		s.Characters = append(s.Characters, savedCharacter{ch, body})
 	}
-	for id, k := range c.known {
+	for id, k := range c.known.each() {
 		s.Commands = append(s.Commands, savedCommand{id, k.By, k.Type, k.First, k.Last, k.fingerprint[:]})
 	}
 	slices.SortFunc(s.Commands, func(a, b savedCommand) int { return cmp.Compare(a.First, b.First) })
@@ -138,14 +138,13 @@ func Restore(id string, library Library, data []byte) (*Campaign, error) {
 		}
 		c.characters[ch.ID], c.order = &ch, append(c.order, ch.ID)
 	}
-	c.known = make(map[string]Known, len(s.Commands))
 	for _, k := range s.Commands {
 		if p, ok := c.participants[k.By]; ok {
 			k.By = p.Handle // one copy of it
 		}
 		known := Known{By: k.By, First: k.First, Last: k.Last, Type: c.typeName(k.Type)}
 		copy(known.fingerprint[:], k.Fingerprint)
-		c.known[k.ID] = known
+		c.known.set(k.ID, known)
 	}
 	for _, kept := range s.Sealed {
 		seal := kept.Sealed

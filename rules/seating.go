@@ -46,8 +46,10 @@ func (c *Campaign) applyDice(e events.Event) error {
 	if c.Session == nil {
 		return fmt.Errorf("dice outside a session")
 	}
-	s := *c.Session
-	s.Lanes = slices.Clone(s.Lanes)
+	s := c.Session
+	if _, roll := e.(*events.RollMade); !roll || s != c.own {
+		s = s.copied()
+	}
 	var err error
 	switch e := e.(type) {
 	case *events.SeatTaken:
@@ -80,8 +82,15 @@ func (c *Campaign) applyDice(e events.Event) error {
 	if err != nil {
 		return err
 	}
-	c.Session = &s
+	c.Session, c.own = s, s
 	return nil
+}
+
+// copied is a copy to be changed.
+func (s *Session) copied() *Session {
+	c := *s
+	c.Lanes, c.own = slices.Clone(s.Lanes), nil
+	return &c
 }
 
 // use puts a copy of a lane into the session, to be changed.
@@ -90,9 +99,11 @@ func (s *Session) use(name string) (*Lane, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("the lane %s has no seat", name)
 	}
-	lane := *s.Lanes[i]
-	s.Lanes[i] = &lane
-	return &lane, nil
+	if s.Lanes[i] != s.own {
+		lane := *s.Lanes[i]
+		s.Lanes[i], s.own = &lane, &lane
+	}
+	return s.own, nil
 }
 
 func (s *Session) take(e *events.SeatTaken) error {

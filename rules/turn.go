@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -40,7 +41,12 @@ type Turn struct {
 	cmd    Command
 	chains Chains
 	facts  []events.Fact
-	bytes  int // of the facts that are encoded
+	bytes  int            // of the facts that are encoded
+	writer events.Encoder // of these facts
+	dice   dice.Stream    // of the scope, when it is one of a lane
+	throws slab[Throw]
+	rolls  slab[events.RollMade]
+	states slab[standing]
 	hand   []int
 	err    error // the first thing that went wrong with the dice
 	scope  scope
@@ -69,6 +75,9 @@ type scope struct {
 	draws     []events.Draw
 	throws    []*Throw
 }
+
+// reset is the scope of nothing, in the same memory.
+func (s *scope) reset() scope { return scope{draws: s.draws[:0], throws: s.throws[:0]} }
 
 func newTurn(c *Campaign, cmd Command, chains Chains) *Turn {
 	t := &Turn{c: c.fork(), cmd: cmd, chains: chains}
@@ -143,8 +152,7 @@ func (t *Turn) Emit(e events.Event) {
 	}
 	if ce, ok := e.(events.CharacterEvent); ok {
 		ch, _ := t.c.Character(ce.Of().Character)
-		after := t.c.Vitals(ch)
-		ce.Of().After = &after
+		ce.Of().After = t.c.vitals(ch, t.states.next())
 	}
 	t.facts = append(t.facts, events.Fact{Clock: t.c.Clock, Event: e})
 }
@@ -171,21 +179,27 @@ func State(v any) jsontext.Value {
 
 // begin opens a scope: the dice of what follows come from one roll of the
 // principal's lane.
-func (t *Turn) begin(principal string) { t.scope = scope{principal: principal, start: len(t.facts)} }
+func (t *Turn) begin(principal string) {
+	t.scope = t.scope.reset()
+	t.scope.principal, t.scope.start = principal, len(t.facts)
+}
 
 // end closes the scope: its roll stands before the facts that followed from
 // it, behind a renewal of the lane if there was one.
 func (t *Turn) end() {
 	s := &t.scope
 	if t.err != nil || len(s.draws) == 0 || t.oracle != nil {
-		t.scope = scope{}
+		t.scope = t.scope.reset()
 		return
 	}
 	t.finish()
-	roll := s.roll
-	var made events.Event = &roll
+	var made events.Event
 	if s.witness != nil {
-		made = &events.RollResolved{Declared: s.witness.declared, RollMade: roll}
+		made = &events.RollResolved{Declared: s.witness.declared, RollMade: s.roll}
+	} else {
+		roll := t.rolls.next()
+		*roll = s.roll
+		made = roll
 	}
 	if t.again == nil {
 		if err := t.c.apply(t.c.Clock, made); err != nil {
@@ -193,20 +207,21 @@ func (t *Turn) end() {
 			return
 		}
 	}
-	head := append(s.before, events.Fact{Clock: t.c.Clock, Event: made})
-	t.facts = slices.Insert(t.facts, s.start, head...)
-	t.scope = scope{}
+	t.facts = slices.Insert(t.facts, s.start, events.Fact{Clock: t.c.Clock, Event: made})
+	t.facts = slices.Insert(t.facts, s.start, s.before...)
+	t.scope = t.scope.reset()
 }
 
 // finish puts the throws together into the event.
 func (t *Turn) finish() {
 	s := &t.scope
-	var order []events.Draw
+	rest := s.draws
 	for _, th := range s.throws {
-		order = append(order, th.Draws...)
-	}
-	if !slices.Equal(order, s.draws) {
-		panic("rules: a throw went on after the next had begun")
+		own := min(len(th.Draws), len(rest))
+		if !slices.Equal(th.Draws, rest[:own]) {
+			panic("rules: a throw went on after the next had begun")
+		}
+		rest = rest[own:]
 	}
 	s.roll.Call = s.call
 	if t.c.Session != nil { // a correction may bring checks about that fall due outside of one
@@ -216,7 +231,9 @@ func (t *Turn) finish() {
 		th.close()
 		if i == 0 {
 			s.roll.Throw = th.Throw
-			s.roll.Throw.Draws = s.draws
+			if len(s.throws) > 1 {
+				s.roll.Throw.Draws = slices.Clone(s.draws)
+			}
 			continue
 		}
 		s.roll.Also = append(s.roll.Also, th.Throw)
@@ -343,7 +360,8 @@ func (t *Turn) beginRoll() error {
 	if s.witness != nil {
 		w = s.witness.w
 	}
-	s.stream = dice.NewStream(seed, lane.Joint, lane.Name, i, c, w)
+	t.dice.Begin(seed, lane.Joint, lane.Name, i, c, w)
+	s.stream = &t.dice
 	s.roll = events.RollMade{Lane: lane.Name, I: i, S: seed.String(), C: c, Source: SourceLedger}
 	if s.witness != nil {
 		s.roll.W = w
@@ -437,14 +455,20 @@ type Throw struct {
 	events.Throw
 	t    *Turn
 	base *int
+	room struct { // for what most throws have, so that it is taken in one
+		draws     [1]events.Draw
+		modifiers [2]events.Modifier
+		against   events.Against
+		margin    int
+	}
 }
 
 // Throw begins a question: what for, and by which character ("" for none).
 // All dice of one throw are taken before the next throw begins.
 func (t *Turn) Throw(purpose string, character *Character) *Throw {
-	th := &Throw{t: t}
-	th.Purpose = purpose
-	th.Draws, th.Modifiers = []events.Draw{}, []events.Modifier{}
+	th := t.throws.next()
+	th.t, th.Purpose = t, purpose
+	th.Draws, th.Modifiers = th.room.draws[:0], th.room.modifiers[:0]
 	if character != nil {
 		th.Character = character.ID
 	}
@@ -495,26 +519,33 @@ func (th *Throw) Sum() int {
 
 // Versus says what the sum is compared with.
 func (th *Throw) Versus(kind string, value int) {
-	th.Against = &events.Against{Kind: kind, Value: value}
+	th.room.against = events.Against{Kind: kind, Value: value}
+	th.Against = &th.room.against
 }
 
 // Result says how it came out, and by how much.
-func (th *Throw) Result(outcome string, margin int) { th.Outcome, th.Margin = outcome, &margin }
+func (th *Throw) Result(outcome string, margin int) {
+	th.room.margin = margin
+	th.Outcome, th.Margin = outcome, &th.room.margin
+}
 
 func (th *Throw) close() {
 	th.Total = th.Sum()
 	if th.Expression != "" {
 		return
 	}
+	text := make([]byte, 0, 32)
 	for i := 0; i < len(th.Draws); {
 		k := i
 		for k < len(th.Draws) && th.Draws[k][0] == th.Draws[i][0] {
 			k++
 		}
 		if i > 0 {
-			th.Expression += "+"
+			text = append(text, '+')
 		}
-		th.Expression += fmt.Sprintf("%dd%d", k-i, th.Draws[i][0])
+		text = append(strconv.AppendInt(text, int64(k-i), 10), 'd')
+		text = strconv.AppendUint(text, uint64(th.Draws[i][0]), 10)
 		i = k
 	}
+	th.Expression = string(text)
 }

@@ -41,7 +41,7 @@ func DecideOtherwise(c *Campaign, cmd Command, chains Chains, from Otherwise) ([
 // to one is not seen in the other.
 func (c *Campaign) Fork() *Campaign {
 	f := c.Snapshot()
-	f.known = maps.Clone(c.known)
+	f.known = c.known.clone()
 	return f
 }
 
@@ -92,7 +92,7 @@ func (c *Campaign) Redeclare(typ string, data jsontext.Value) {
 // CommandOf is the command that a record is of; false when there is none that
 // somebody gave.
 func (c *Campaign) CommandOf(n int64) (id string, ok bool) {
-	for id, k := range c.known {
+	for id, k := range c.known.each() {
 		if k.First <= n && n <= k.Last && k.Type != resumeType {
 			return id, true
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"time"
 
 	"tallystick/events"
@@ -394,14 +395,14 @@ func (b *bench) advance() error {
 }
 
 // hashes is the cryptography of so many ticks: a link of the chain, and a block of
-// dice keyed by it.
+// dice keyed by it, whose message is as long as that of a tick.
 func hashes(ticks int) (out [32]byte) {
-	var message [8]byte
+	message := []byte("dice/v1\n" + strings.Repeat("0", 64) + "\nsystem\n1234\n-\n-\n0\n")
 	for i := range ticks {
 		out = sha256.Sum256(out[:])
-		binary.BigEndian.PutUint64(message[:], uint64(i))
+		binary.BigEndian.PutUint64(message, uint64(i))
 		mac := hmac.New(sha256.New, out[:])
-		mac.Write(message[:])
+		mac.Write(message)
 		mac.Sum(out[:0])
 	}
 	return out

@@ -196,14 +196,14 @@ func twin(campaign string, partitions int) string {
 // benchChains are the server's chains of one campaign of a stage.
 type benchChains struct {
 	campaign string
-	kept     map[string]*dice.Chain
+	kept     map[[2]string]*dice.Chain // by session and lane
 }
 
 func (c *benchChains) chain(session, lane string, n int) (*dice.Chain, error) {
 	if c.kept == nil {
-		c.kept = map[string]*dice.Chain{}
+		c.kept = map[[2]string]*dice.Chain{}
 	}
-	key := session + " " + lane
+	key := [2]string{session, lane}
 	if chain := c.kept[key]; chain != nil {
 		return chain, nil
 	}

@@ -462,3 +462,18 @@ func BenchmarkChainLink(b *testing.B) {
 		link(b, c, i%MaxChain+1)
 	}
 }
+
+// A stream that has given dice before and begins anew gives those of a new one.
+func TestStreamBegin(t *testing.T) {
+	var used Stream
+	for i := 1; i <= 3; i++ {
+		lane := strings.Repeat("anna", 4-i)
+		used.Begin(Seed{byte(i)}, Seed{2}, lane, i, Absent, Absent)
+		fresh := NewStream(Seed{byte(i)}, Seed{2}, lane, i, Absent, Absent)
+		for k := range 5 * i { // ends inside a block, and within the second
+			if got, want := used.Die(1<<31), fresh.Die(1<<31); got != want {
+				t.Errorf("roll %d, die %d: got %d, want %d", i, k+1, got, want)
+			}
+		}
+	}
+}

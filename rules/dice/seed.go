@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 )
 
 // Absent is the text of a seed that does not exist: no roller chain, no witness, no previous joint seed.
@@ -14,32 +15,49 @@ const Absent = "-"
 type Seed [32]byte
 
 // ParseSeed reads the text form of a seed and accepts no other: upper case, blanks and other lengths are errors.
-func ParseSeed(text string) (Seed, error) {
-	var s Seed
-	err := s.UnmarshalText([]byte(text))
-	return s, err
+func ParseSeed(text string) (Seed, error) { return parseSeed(text) }
+
+func parseSeed[T string | []byte](text T) (s Seed, err error) {
+	if len(text) != 2*len(s) {
+		return Seed{}, fmt.Errorf("seed: %d characters, want %d hex digits", len(text), 2*len(s))
+	}
+	for k := range len(text) {
+		digit := digits[text[k]]
+		if digit < 0 {
+			return Seed{}, fmt.Errorf("seed: found %q at position %d, want a lower-case hex digit", text[k], k+1)
+		}
+		s[k/2] = s[k/2]<<4 | byte(digit)
+	}
+	return s, nil
 }
+
+// digits has the value of every lower-case hex digit, and -1 for every other character.
+var digits = func() (values [256]int8) {
+	for c := range values {
+		values[c] = int8(strings.IndexByte("0123456789abcdef", byte(c)))
+	}
+	return values
+}()
 
 // Next is SHA-256(s): the element that stands before s in its chain, hence the one that was revealed before it.
 func (s Seed) Next() Seed { return sha256.Sum256(s[:]) }
 
 // String returns the 64 lower-case hex digits of the seed. An unrevealed seed must not be printed.
-func (s Seed) String() string { return hex.EncodeToString(s[:]) }
+func (s Seed) String() string {
+	var text [2 * len(s)]byte
+	hex.Encode(text[:], s[:])
+	return string(text[:])
+}
 
 // MarshalText returns the 64 lower-case hex digits of the seed. It never fails.
 func (s Seed) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, s[:]), nil }
 
 // UnmarshalText reads 64 lower-case hex digits. After an error s is as it was.
 func (s *Seed) UnmarshalText(text []byte) error {
-	if len(text) != 2*len(s) {
-		return fmt.Errorf("seed: %d characters, want %d hex digits", len(text), 2*len(s))
+	seed, err := parseSeed(text)
+	if err == nil {
+		*s = seed
 	}
-	for k, c := range text {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return fmt.Errorf("seed: found %q at position %d, want a lower-case hex digit", c, k+1)
-		}
-	}
-	_, err := hex.Decode(s[:], text)
 	return err
 }
 

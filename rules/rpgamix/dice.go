@@ -14,7 +14,8 @@ type sum struct {
 	terms []events.Modifier
 }
 
-func d10(terms ...events.Modifier) sum { return sum{sides: 10, terms: terms} }
+// d10 has room for a few terms, which the caller keeps on its stack.
+func d10() sum { return sum{sides: 10, terms: make([]events.Modifier, 0, 4)} }
 
 // plus adds a term; zero is left out.
 func (s *sum) plus(label string, value int, rule string) {

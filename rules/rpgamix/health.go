@@ -1,7 +1,6 @@
 package rpgamix
 
 import (
-	"fmt"
 	"iter"
 	"slices"
 
@@ -134,11 +133,7 @@ func of(c *rules.Character) events.Subject { return events.Subject{Character: c.
 func healthCheck(t *rules.Turn, c *rules.Character, b *Body, l line, tick rules.Tick) {
 	change := -l.loss
 	if !l.automatic {
-		state := "untreated"
-		if l.treated {
-			state = "treated"
-		}
-		th := t.Throw(fmt.Sprintf("Con roll of the %s: %s health, %s", l.interval, l.rank, state), c)
+		th := t.Throw(l.purpose, c)
 		var margin int
 		var made bool
 		change, margin, made, _ = l.apply(t.Options(), b.con(), b.max()-b.Points, th)

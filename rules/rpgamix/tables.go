@@ -1,6 +1,7 @@
 package rpgamix
 
 import (
+	"fmt"
 	"iter"
 	"strings"
 
@@ -49,32 +50,45 @@ type line struct {
 	loss      int
 	automatic bool // the loss needs no roll
 	rule      string
+	purpose   string // of the roll, in words; made of the above
 }
 
-var healthTable = []line{
-	{good, false, "day", gainOne, 0, false, "RPGX-39"},
-	{good, false, "week", gainNothing, 1, false, "RPGX-39"},
-	{good, true, "day", gainSuccess, 0, false, "RPGX-40"},
-	{good, true, "week", gainAll, 0, false, "RPGX-40"},
-	{fair, false, "day", gainOne, 1, false, "RPGX-41"},
-	{fair, true, "day", gainSuccess, 0, false, "RPGX-42"},
-	{poor, false, "hour", gainNothing, 1, false, "RPGX-43"},
-	{poor, false, "day", gainOne, 0, false, "RPGX-43"},
-	{poor, true, "hour", gainNothing, 0, false, "RPGX-44"},
-	{poor, true, "day", gainOne, 1, false, "RPGX-44"},
-	{awful, false, "round", gainNothing, 1, false, "RPGX-45"},
-	{awful, true, "day", gainOne, 1, false, "RPGX-46"},
-	{incapacitated, false, "round", gainNothing, 1, true, "RPGX-47"},
-	{incapacitated, true, "day", gainOne, 1, false, "RPGX-48"},
+var healthTable = withPurposes([]line{
+	{rank: good, interval: "day", gain: gainOne, rule: "RPGX-39"},
+	{rank: good, interval: "week", gain: gainNothing, loss: 1, rule: "RPGX-39"},
+	{rank: good, treated: true, interval: "day", gain: gainSuccess, rule: "RPGX-40"},
+	{rank: good, treated: true, interval: "week", gain: gainAll, rule: "RPGX-40"},
+	{rank: fair, interval: "day", gain: gainOne, loss: 1, rule: "RPGX-41"},
+	{rank: fair, treated: true, interval: "day", gain: gainSuccess, rule: "RPGX-42"},
+	{rank: poor, interval: "hour", gain: gainNothing, loss: 1, rule: "RPGX-43"},
+	{rank: poor, interval: "day", gain: gainOne, rule: "RPGX-43"},
+	{rank: poor, treated: true, interval: "hour", gain: gainNothing, rule: "RPGX-44"},
+	{rank: poor, treated: true, interval: "day", gain: gainOne, loss: 1, rule: "RPGX-44"},
+	{rank: awful, interval: "round", gain: gainNothing, loss: 1, rule: "RPGX-45"},
+	{rank: awful, treated: true, interval: "day", gain: gainOne, loss: 1, rule: "RPGX-46"},
+	{rank: incapacitated, interval: "round", gain: gainNothing, loss: 1, automatic: true, rule: "RPGX-47"},
+	{rank: incapacitated, treated: true, interval: "day", gain: gainOne, loss: 1, rule: "RPGX-48"},
+})
+
+func withPurposes(lines []line) []line {
+	for i, l := range lines {
+		state := "untreated"
+		if l.treated {
+			state = "treated"
+		}
+		lines[i].purpose = fmt.Sprintf("Con roll of the %s: %s health, %s", l.interval, l.rank, state)
+	}
+	return lines
 }
 
 // lines are those of a rank, as the campaign reads the table.
 func lines(o rules.Options, rank string, treated bool) iter.Seq[line] {
 	return func(yield func(line) bool) {
-		for _, l := range healthTable {
-			if l.rank != rank || l.treated != treated {
+		for i := range healthTable {
+			if healthTable[i].rank != rank || healthTable[i].treated != treated {
 				continue
 			}
+			l := healthTable[i]
 			if rank == poor && treated && l.interval == "day" {
 				l.loss = o.Int("rpgamix.poor_yes_day_loss")
 			}

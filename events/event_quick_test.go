@@ -3,6 +3,7 @@ package events
 import (
 	"encoding/binary"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -99,7 +100,7 @@ func FuzzEncodeQuick(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, e := range quickEvents() {
 			(&source{data}).fill(t, reflect.ValueOf(e).Elem())
-			got, ok := encodeQuick(e)
+			got, ok := appendQuick(nil, e)
 			if !ok {
 				continue
 			}
@@ -109,6 +110,95 @@ func FuzzEncodeQuick(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What the quick reader takes the JSON library takes too, and reads the same.
+func FuzzReadQuick(f *testing.F) {
+	for _, e := range quickEvents() {
+		for range 2 {
+			data, _ := appendQuick(nil, e)
+			f.Add(data)
+			f.Add([]byte(strings.ReplaceAll(string(data), `:0`, `:-1234567`)))
+			f.Add([]byte(strings.ReplaceAll(string(data), `[]`, `[{"name":"ü","since":1,"rule":""},{"name":"","since":0,"rule":"x"}]`)))
+			f.Add([]byte(strings.ReplaceAll(string(data), `"draws":[]`, `"draws":[[4294967295,1],[4294967296,1]]`)))
+			f.Add([]byte(strings.ReplaceAll(string(data), `"draws":[]`, `"draws":[[1,2],]`)))
+			f.Add([]byte(string(data) + "}"))
+			plainFull(reflect.ValueOf(e).Elem())
+			if clock, is := e.(*ClockAdvanced); is {
+				clock.Followed = nil
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, got := range quickEvents() {
+			want := Core()[got.Type()]()
+			if !readQuick(data, got) {
+				continue
+			}
+			if err := json.Unmarshal(data, want, json.RejectUnknownMembers(true)); err != nil || !reflect.DeepEqual(want, got) {
+				t.Errorf("%s\ngot  %+v\nwant %+v, %v", data, got, want, err)
+			}
+		}
+	})
+}
+
+// plainFull is full without what needs an escape.
+func plainFull(v reflect.Value) {
+	full(v)
+	var each func(reflect.Value)
+	each = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.String:
+			v.SetString("für 🎲")
+		case reflect.Pointer:
+			if !v.IsNil() {
+				each(v.Elem())
+			}
+		case reflect.Slice, reflect.Array:
+			for i := range v.Len() {
+				each(v.Index(i))
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				each(v.Field(i))
+			}
+		}
+	}
+	each(v)
+}
+
+// An event that wrote itself is read the quick way, with every field there is and with
+// none, and is the same then.
+func TestReadQuick(t *testing.T) {
+	for _, e := range quickEvents() {
+		for range 2 {
+			data, ok := appendQuick(nil, e)
+			got, want := Core()[e.Type()](), Core()[e.Type()]()
+			if !ok || !readQuick(data, got) {
+				t.Errorf("not taken: %s", data)
+			}
+			err := json.Unmarshal(data, want)
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s\ngot  %+v\nwant %+v, %v", data, got, want, err)
+			}
+			for i := range data {
+				if readQuick(data[:i], Core()[e.Type()]()) {
+					t.Errorf("taken: %s", data[:i])
+				}
+			}
+			plainFull(reflect.ValueOf(e).Elem())
+			if clock, is := e.(*ClockAdvanced); is {
+				clock.Followed = nil // that one is left to the library
+			}
+		}
+	}
+	// What is half read the quick way leaves nothing behind for the library.
+	rec := Record{Type: "heal.granted", Data: jsontext.Value(`{"character":"a","after":{"alive":true},"points":1,"cause":"\u0061"}`)}
+	e, err := Core().Decode(rec)
+	heal, _ := e.(*HealGranted)
+	if err != nil || heal.Cause != "a" || heal.After.Conditions != nil {
+		t.Errorf("got %+v, %v", e, err)
+	}
 }
 
 // full puts something that is plain into every field of v.
@@ -161,7 +251,7 @@ func TestEncodeEveryEvent(t *testing.T) {
 func TestEncodeQuick(t *testing.T) {
 	for _, e := range quickEvents() {
 		for range 2 {
-			got, ok := encodeQuick(e)
+			got, ok := appendQuick(nil, e)
 			want, err := json.Marshal(e, json.Deterministic(true))
 			if !ok || err != nil || string(got) != string(want) {
 				t.Errorf("%s: got %s, %v\nwant %s, %v", e.Type(), got, ok, want, err)
@@ -176,11 +266,50 @@ func TestEncodeQuick(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := encodeQuick(&NoteAdded{}); ok {
+	if _, ok := appendQuick(nil, &NoteAdded{}); ok {
 		t.Error("a note wrote itself")
 	}
 	broken := Fact{Event: &TickProcessed{Kind: "\xff"}}
 	if err := broken.Encode(); err == nil {
 		t.Errorf("text that is no UTF-8 was written as %s", broken.Data)
+	}
+}
+
+// Facts that are encoded one after the other keep the JSON that each has alone, also
+// when somebody appends to one.
+func TestEncoder(t *testing.T) {
+	var enc Encoder
+	var facts []Fact
+	for i := range 100 {
+		facts = append(facts, Fact{Event: &TickProcessed{Kind: strings.Repeat("x", i*i), Due: int64(i)}}, Fact{Event: &NoteAdded{Text: "a note"}})
+	}
+	for i := range facts {
+		if err := enc.Encode(&facts[i]); err != nil {
+			t.Fatal(err)
+		}
+		_ = append(facts[i].Data, "behind it"...)
+	}
+	for i, f := range facts {
+		alone := Fact{Event: f.Event}
+		if err := alone.Encode(); err != nil || string(alone.Data) != string(f.Data) {
+			t.Fatalf("fact %d: got %s\nwant %s, %v", i, f.Data, alone.Data, err)
+		}
+	}
+	if err := enc.Encode(&Fact{Event: &TickProcessed{Kind: "\xff"}}); err == nil {
+		t.Error("text that is no UTF-8 was written")
+	}
+}
+
+// Whether a text needs an escape is found at every place of it and for every byte.
+func TestBare(t *testing.T) {
+	for c := range 256 {
+		want := c >= ' ' && c < 0x80 && c != '"' && c != '\\'
+		for i := range 20 {
+			text := []byte("what stands for itself"[:20])
+			text[i] = byte(c)
+			if got := bare(text); got != want {
+				t.Errorf("%q: got %v, want %v", text, got, want)
+			}
+		}
 	}
 }
