@@ -37,6 +37,8 @@ type entry struct {
 	// restored is set when the state began with a snapshot: what lies before it
 	// was not read.
 	restored bool
+	kept     int64 // how many records the last snapshot that was kept or read has
+	keeping  bool  // a goroutine waits to keep the next
 }
 
 // place says where a commit lies.
@@ -58,7 +60,7 @@ func (l *Ledger) fresh(campaign string) (*entry, error) {
 func (l *Ledger) reset(e *entry) {
 	l.account(-e.tree.Size())
 	e.state = rules.NewCampaign(e.campaign, l.cfg.Library)
-	e.tree, e.seq, e.commits, e.signing, e.stale, e.restored = merkle.Tree{}, 0, nil, signing{}, false, false
+	e.tree, e.seq, e.commits, e.signing, e.stale, e.restored, e.kept = merkle.Tree{}, 0, nil, signing{}, false, false, 0
 	e.chains = newChains(e.keys.Master, e.campaign)
 	e.chains.history = l.history(e.campaign)
 }
@@ -70,10 +72,10 @@ func (l *Ledger) load(ctx context.Context, campaign string) (*entry, error) {
 	if e.state != nil && !e.stale {
 		return e, nil
 	}
-	read, err := l.fold(ctx, e, true)
+	err := l.fold(ctx, e, true)
 	if err != nil && e.restored {
 		// Whether the ledger is whole, the ledger itself must say.
-		read, err = l.fold(ctx, e, false)
+		err = l.fold(ctx, e, false)
 	}
 	if l.mayRecover(e, err) {
 		err = l.recover(ctx, e)
@@ -84,25 +86,24 @@ func (l *Ledger) load(ctx context.Context, campaign string) (*entry, error) {
 		l.release(e)
 		return nil, err
 	}
-	l.keep(e, read)
+	l.keep(e)
 	return e, nil
 }
 
 // fold makes an entry anew, from its snapshot on if that is allowed and there is
-// one. It returns how many records were read.
-func (l *Ledger) fold(ctx context.Context, e *entry, snapshots bool) (read int64, err error) {
+// one.
+func (l *Ledger) fold(ctx context.Context, e *entry, snapshots bool) error {
 	l.reset(e)
-	spared := int64(0)
 	if snapshots {
-		spared = l.restore(ctx, e)
+		l.restore(ctx, e)
 	}
 	if err := l.catchUpFrom(ctx, e); err != nil {
-		return 0, err
+		return err
 	}
 	if e.state.Next == 0 {
-		return 0, ErrUnknownCampaign
+		return ErrUnknownCampaign
 	}
-	return e.tree.Size() - spared, l.checkHead(ctx, e)
+	return l.checkHead(ctx, e)
 }
 
 // acquire finds or makes an entry and keeps it from being evicted.
