@@ -90,15 +90,16 @@ func (l *Ledger) restore(ctx context.Context, e *entry) {
 		return
 	}
 	if err == nil {
-		err = l.begin(ctx, e, data)
+		err = l.begin(e, data)
 	}
 	if err != nil {
 		l.cfg.Log.Warn("a snapshot is not used", "campaign", e.campaign, "error", err)
 	}
 }
 
-// begin puts a snapshot into an entry, if it is one of this ledger.
-func (l *Ledger) begin(ctx context.Context, e *entry, data []byte) error {
+// begin puts a snapshot into an entry. Whether it is one of this ledger is seen when
+// what comes after it is read.
+func (l *Ledger) begin(e *entry, data []byte) error {
 	var s snapshot
 	if err := json.Unmarshal(data, &s, json.RejectUnknownMembers(true)); err != nil {
 		return err
@@ -118,34 +119,28 @@ func (l *Ledger) begin(ctx context.Context, e *entry, data []byte) error {
 	for i := range commits {
 		commits[i] = place{s.First[i], s.After[i]}
 	}
-	if err := l.follows(ctx, e.campaign, commits[len(commits)-1], s.Seq, &tree); err != nil {
-		return err
-	}
-	e.state, e.tree, e.seq, e.commits, e.restored = state, tree, s.Seq, commits, true
+	e.state, e.tree, e.seq, e.commits, e.restored, e.unproven = state, tree, s.Seq, commits, true, true
 	e.kept = tree.Size()
 	l.account(tree.Size())
 	return nil
 }
 
-// follows checks that the last commit of a snapshot stands in the journal as it
-// stood when the snapshot was made.
-func (l *Ledger) follows(ctx context.Context, campaign string, last place, seq uint64, tree *merkle.Tree) error {
-	found, enough := false, errors.New("enough")
-	err := l.cfg.Journal.Read(ctx, campaign, last.after, func(c journal.Commit) error {
-		lines := events.SplitCommit(c.Payload)
-		found = c.Seq == seq && last.first+int64(len(lines)) == tree.Size()
-		for i := 0; found && i < len(lines); i++ {
-			leaf, err := tree.Leaf(last.first + int64(i))
-			found = err == nil && leaf == merkle.LeafHash(lines[i])
-		}
-		return enough
-	})
-	switch {
-	case err != nil && err != enough:
-		return err
-	case !found:
-		return errors.New("the ledger does not hold what it ends with")
+// errAnotherLedger says that the journal does not hold what a snapshot ends with.
+var errAnotherLedger = errors.New("the ledger does not hold what its snapshot ends with")
+
+// prove checks that the last commit of a snapshot stands in the journal as it stood
+// when the snapshot was made.
+func (e *entry) prove(c journal.Commit) error {
+	last, lines := e.commits[len(e.commits)-1], events.SplitCommit(c.Payload)
+	if c.Seq != e.seq || last.first+int64(len(lines)) != e.tree.Size() {
+		return errAnotherLedger
 	}
+	for i, line := range lines {
+		if leaf, err := e.tree.Leaf(last.first + int64(i)); err != nil || leaf != merkle.LeafHash(line) {
+			return errAnotherLedger
+		}
+	}
+	e.unproven = false
 	return nil
 }
 
