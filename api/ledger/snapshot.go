@@ -26,7 +26,7 @@ const (
 	// snapshotTail is how many records a campaign must have beyond its snapshot
 	// before a new one is worth its while; it must also be a quarter of all, so
 	// that what is written over the years stays in proportion.
-	snapshotTail = 500
+	snapshotTail = 250
 	// snapshotTimeout bounds the keeping of one.
 	snapshotTimeout = time.Minute
 )

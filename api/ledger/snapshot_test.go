@@ -134,7 +134,7 @@ func TestSnapshotOfWhatIsPlayed(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Close() // what is kept in the background is kept by now
-	if _, got, read := snapshotted(t, j, "a"); got != string(want) || read > 500 {
+	if _, got, read := snapshotted(t, j, "a"); got != string(want) || read > 250 {
 		t.Errorf("%d of %d records were read again, and the checkpoint is\n%s, want\n%s", read, size, got, want)
 	}
 }

@@ -92,15 +92,15 @@ func (b *bench) openCold(s *stage, snapshots *journal.Shelf, campaign string, re
 }
 
 // thousand is a campaign of exactly 1,000 events as a game leaves it at the worst:
-// its snapshot has 501 of them, and with one more there would be the next.
+// its snapshot has 751 of them, and with one more there would be the next.
 func (b *bench) thousand(s *stage, snapshots *journal.Shelf) (campaign string, err error) {
 	if campaign, _, err = s.table(b.ctx, 10); err != nil {
 		return "", err
 	}
-	if err := b.rollTo(s, campaign, 501); err != nil {
+	if err := b.rollTo(s, campaign, 751); err != nil {
 		return "", err
 	}
-	if _, err := b.openCold(s, snapshots, campaign, 501); err != nil { // keeps it
+	if _, err := b.openCold(s, snapshots, campaign, 751); err != nil { // keeps it
 		return "", err
 	}
 	return campaign, b.rollTo(s, campaign, 1000)

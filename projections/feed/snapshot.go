@@ -15,7 +15,7 @@ import (
 
 // snapshotTail is how many records a campaign must have beyond the snapshot of its
 // views before a new one is worth its while; it must also be a quarter of all.
-const snapshotTail = 500
+const snapshotTail = 250
 
 // Snapshots has the views of campaigns kept on a shelf, so that opening one reads
 // what came after its snapshot. The shelf may be emptied at any time.
