@@ -37,6 +37,9 @@ type entry struct {
 	// restored is set when the state began with a snapshot: what lies before it
 	// was not read.
 	restored bool
+	unproven bool  // its last commit was not found in the journal yet
+	kept     int64 // how many records the last snapshot that was kept or read has
+	keeping  bool  // a goroutine waits to keep the next
 }
 
 // place says where a commit lies.
@@ -58,22 +61,29 @@ func (l *Ledger) fresh(campaign string) (*entry, error) {
 func (l *Ledger) reset(e *entry) {
 	l.account(-e.tree.Size())
 	e.state = rules.NewCampaign(e.campaign, l.cfg.Library)
-	e.tree, e.seq, e.commits, e.signing, e.stale, e.restored = merkle.Tree{}, 0, nil, signing{}, false, false
+	e.tree, e.seq, e.commits, e.signing, e.stale, e.restored, e.unproven, e.kept = merkle.Tree{}, 0, nil, signing{}, false, false, false, 0
 	e.chains = newChains(e.keys.Master, e.campaign)
 	e.chains.history = l.history(e.campaign)
 }
 
 // load returns a campaign's entry, locked and folded. The caller releases it.
 func (l *Ledger) load(ctx context.Context, campaign string) (*entry, error) {
-	e := l.acquire(campaign)
+	e, _, err := l.loadNow(ctx, campaign)
+	return e, err
+}
+
+// loadNow is load, and says whether the journal was read to its end for it.
+func (l *Ledger) loadNow(ctx context.Context, campaign string) (e *entry, read bool, err error) {
+	e = l.acquire(campaign)
 	e.mu.Lock()
 	if e.state != nil && !e.stale {
-		return e, nil
+		return e, false, nil
 	}
-	read, err := l.fold(ctx, e, true)
+	err = l.fold(ctx, e, true)
 	if err != nil && e.restored {
 		// Whether the ledger is whole, the ledger itself must say.
-		read, err = l.fold(ctx, e, false)
+		l.cfg.Log.Warn("a snapshot is not used", "campaign", campaign, "error", err)
+		err = l.fold(ctx, e, false)
 	}
 	if l.mayRecover(e, err) {
 		err = l.recover(ctx, e)
@@ -82,27 +92,26 @@ func (l *Ledger) load(ctx context.Context, campaign string) (*entry, error) {
 	if err != nil {
 		e.stale = true
 		l.release(e)
-		return nil, err
+		return nil, false, err
 	}
-	l.keep(e, read)
-	return e, nil
+	l.keep(e)
+	return e, true, nil
 }
 
 // fold makes an entry anew, from its snapshot on if that is allowed and there is
-// one. It returns how many records were read.
-func (l *Ledger) fold(ctx context.Context, e *entry, snapshots bool) (read int64, err error) {
+// one.
+func (l *Ledger) fold(ctx context.Context, e *entry, snapshots bool) error {
 	l.reset(e)
-	spared := int64(0)
 	if snapshots {
-		spared = l.restore(ctx, e)
+		l.restore(ctx, e)
 	}
 	if err := l.catchUpFrom(ctx, e); err != nil {
-		return 0, err
+		return err
 	}
 	if e.state.Next == 0 {
-		return 0, ErrUnknownCampaign
+		return ErrUnknownCampaign
 	}
-	return e.tree.Size() - spared, l.checkHead(ctx, e)
+	return l.checkHead(ctx, e)
 }
 
 // acquire finds or makes an entry and keeps it from being evicted.
@@ -171,8 +180,17 @@ func (l *Ledger) catchUp(e *entry) error {
 	return err
 }
 
+// catchUpFrom folds what the journal has after what was folded; after a snapshot it
+// looks first for the commit that it ends with.
 func (l *Ledger) catchUpFrom(ctx context.Context, e *entry) error {
-	err := l.cfg.Journal.Read(ctx, e.campaign, e.seq, func(c journal.Commit) error {
+	after := e.seq
+	if e.unproven {
+		after = e.commits[len(e.commits)-1].after
+	}
+	err := l.cfg.Journal.Read(ctx, e.campaign, after, func(c journal.Commit) error {
+		if e.unproven {
+			return e.prove(c)
+		}
 		recs, err := events.ParseCommit(c.Payload)
 		if err == nil {
 			err = e.state.ApplyCommit(recs)
@@ -187,8 +205,11 @@ func (l *Ledger) catchUpFrom(ctx context.Context, e *entry) error {
 		l.cfg.Found(c)
 		return nil
 	})
+	if err == nil && e.unproven {
+		err = errAnotherLedger
+	}
 	var red *RedError
-	if errors.Is(err, journal.ErrDamaged) && !errors.As(err, &red) {
+	if errors.Is(err, journal.ErrDamaged) && !errors.As(err, &red) && !e.unproven {
 		err = &RedError{Campaign: e.campaign, Err: &unreadError{e.tree.Size(), err}}
 	}
 	if err != nil { // that it is whole is known when its head was looked at, too

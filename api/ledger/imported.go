@@ -163,6 +163,7 @@ func (l *Ledger) adopt(ctx context.Context, e *entry, here int64, payload []byte
 		e.tree.Append(bytes.Clone(line))
 	}
 	l.grown(e, seq, recs[0].N, len(recs))
+	l.keepLater(e)
 	l.cfg.Metrics.Stored(len(recs), 0)
 	l.cfg.Committed(journal.Commit{Campaign: e.campaign, ID: recs[0].Cmd.ID, Seq: seq, Payload: bytes.Clone(payload)})
 	return nil

@@ -460,6 +460,7 @@ func (l *Ledger) commit(e *entry, cmd rules.Command) (Answer, error) {
 		return Answer{}, fmt.Errorf("campaign %s: stored, but cannot be folded: %w", e.campaign, err)
 	}
 	l.grown(e, seq, head.N, len(lines))
+	l.keepLater(e)
 	l.cfg.Metrics.Stored(len(lines), ticksIn(facts))
 	stored := journal.Commit{Campaign: e.campaign, ID: cmd.ID, Seq: seq, Payload: payload}
 	l.cfg.Committed(stored)

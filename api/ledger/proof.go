@@ -16,11 +16,14 @@ func (l *Ledger) State(ctx context.Context, campaign string, f func(*rules.Campa
 // with runs f over a campaign as the journal has it now: another node may have
 // gone on, and whoever holds its receipt must not be shown a shorter ledger.
 func (l *Ledger) with(ctx context.Context, campaign string, f func(*entry) error) error {
-	e, err := l.load(ctx, campaign)
+	e, read, err := l.loadNow(ctx, campaign)
 	if err != nil {
 		return err
 	}
 	defer l.release(e)
+	if read {
+		return f(e)
+	}
 	if err := l.catchUpFrom(ctx, e); err != nil {
 		e.stale = e.stale || ctx.Err() == nil // what was read until a client went away is whole
 		return err

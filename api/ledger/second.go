@@ -162,7 +162,7 @@ func (l *Ledger) Participants(ctx context.Context, each func(campaign, handle st
 // is in Red.
 func (l *Ledger) inspect(ctx context.Context, campaign string) error {
 	e := &entry{campaign: campaign, keys: l.cfg.Keys, imports: l.imports}
-	_, err := l.fold(ctx, e, false)
+	err := l.fold(ctx, e, false)
 	if err == nil {
 		l.colour(campaign, nil)
 		err = l.secrets(ctx, e)

@@ -23,10 +23,10 @@ import (
 const SnapshotBucket = "SNAPSHOTS"
 
 const (
-	// snapshotTail is how many records a campaign must have been read by before a
-	// new snapshot of it is worth its while; it must also be a quarter of all, so
+	// snapshotTail is how many records a campaign must have beyond its snapshot
+	// before a new one is worth its while; it must also be a quarter of all, so
 	// that what is written over the years stays in proportion.
-	snapshotTail = 500
+	snapshotTail = 250
 	// snapshotTimeout bounds the keeping of one.
 	snapshotTimeout = time.Minute
 )
@@ -79,29 +79,27 @@ func (e *entry) save() ([]byte, error) {
 	return json.Marshal(&s)
 }
 
-// restore begins an entry that was reset with the campaign's snapshot. It
-// returns how many records that spares; without one that fits, the entry stays as
-// it is.
-func (l *Ledger) restore(ctx context.Context, e *entry) int64 {
+// restore begins an entry that was reset with the campaign's snapshot. Without one
+// that fits, the entry stays as it is.
+func (l *Ledger) restore(ctx context.Context, e *entry) {
 	if l.cfg.Snapshots == nil {
-		return 0
+		return
 	}
 	data, err := l.shelf().Get(ctx, e.campaign)
 	if errors.Is(err, journal.ErrNotFound) {
-		return 0
+		return
 	}
 	if err == nil {
-		err = l.begin(ctx, e, data)
+		err = l.begin(e, data)
 	}
 	if err != nil {
 		l.cfg.Log.Warn("a snapshot is not used", "campaign", e.campaign, "error", err)
-		return 0
 	}
-	return e.tree.Size()
 }
 
-// begin puts a snapshot into an entry, if it is one of this ledger.
-func (l *Ledger) begin(ctx context.Context, e *entry, data []byte) error {
+// begin puts a snapshot into an entry. Whether it is one of this ledger is seen when
+// what comes after it is read.
+func (l *Ledger) begin(e *entry, data []byte) error {
 	var s snapshot
 	if err := json.Unmarshal(data, &s, json.RejectUnknownMembers(true)); err != nil {
 		return err
@@ -121,42 +119,38 @@ func (l *Ledger) begin(ctx context.Context, e *entry, data []byte) error {
 	for i := range commits {
 		commits[i] = place{s.First[i], s.After[i]}
 	}
-	if err := l.follows(ctx, e.campaign, commits[len(commits)-1], s.Seq, &tree); err != nil {
-		return err
-	}
-	e.state, e.tree, e.seq, e.commits, e.restored = state, tree, s.Seq, commits, true
+	e.state, e.tree, e.seq, e.commits, e.restored, e.unproven = state, tree, s.Seq, commits, true, true
+	e.kept = tree.Size()
 	l.account(tree.Size())
 	return nil
 }
 
-// follows checks that the last commit of a snapshot stands in the journal as it
-// stood when the snapshot was made.
-func (l *Ledger) follows(ctx context.Context, campaign string, last place, seq uint64, tree *merkle.Tree) error {
-	found, enough := false, errors.New("enough")
-	err := l.cfg.Journal.Read(ctx, campaign, last.after, func(c journal.Commit) error {
-		lines := events.SplitCommit(c.Payload)
-		found = c.Seq == seq && last.first+int64(len(lines)) == tree.Size()
-		for i := 0; found && i < len(lines); i++ {
-			leaf, err := tree.Leaf(last.first + int64(i))
-			found = err == nil && leaf == merkle.LeafHash(lines[i])
-		}
-		return enough
-	})
-	switch {
-	case err != nil && err != enough:
-		return err
-	case !found:
-		return errors.New("the ledger does not hold what it ends with")
+// errAnotherLedger says that the journal does not hold what a snapshot ends with.
+var errAnotherLedger = errors.New("the ledger does not hold what its snapshot ends with")
+
+// prove checks that the last commit of a snapshot stands in the journal as it stood
+// when the snapshot was made.
+func (e *entry) prove(c journal.Commit) error {
+	last, lines := e.commits[len(e.commits)-1], events.SplitCommit(c.Payload)
+	if c.Seq != e.seq || last.first+int64(len(lines)) != e.tree.Size() {
+		return errAnotherLedger
 	}
+	for i, line := range lines {
+		if leaf, err := e.tree.Leaf(last.first + int64(i)); err != nil || leaf != merkle.LeafHash(line) {
+			return errAnotherLedger
+		}
+	}
+	e.unproven = false
 	return nil
 }
 
-// keep puts a snapshot of an entry, which is locked, on the shelf, if it was read
-// by so much that the next time should be quicker.
-func (l *Ledger) keep(e *entry, read int64) {
-	if l.cfg.Snapshots == nil || read < max(snapshotTail, e.tree.Size()/4) {
+// keep puts a snapshot of an entry, which is locked, on the shelf, if it has so
+// much beyond the one that is there that the next opening should be quicker.
+func (l *Ledger) keep(e *entry) {
+	if !l.due(e) {
 		return
 	}
+	e.kept = e.tree.Size()
 	data, err := e.save()
 	if err != nil {
 		l.cfg.Log.Warn("a snapshot is not kept", "campaign", e.campaign, "error", err)
@@ -167,6 +161,30 @@ func (l *Ledger) keep(e *entry, read int64) {
 		defer cancel()
 		if err := l.shelf().Put(ctx, e.campaign, data); err != nil {
 			l.cfg.Log.Warn("a snapshot is not kept", "campaign", e.campaign, "error", err)
+		}
+	})
+}
+
+// due reports whether a locked entry has enough beyond its snapshot for a new one.
+func (l *Ledger) due(e *entry) bool {
+	return l.cfg.Snapshots != nil && e.tree.Size()-e.kept >= max(snapshotTail, e.tree.Size()/4)
+}
+
+// keepLater keeps a snapshot of an entry that has grown by enough, when the command
+// that made it grow is answered. A program that is killed then leaves no more than
+// that to be read.
+func (l *Ledger) keepLater(e *entry) {
+	if e.keeping || !l.due(e) {
+		return
+	}
+	e.keeping = true
+	l.acquire(e.campaign) // which is e: it is in use
+	l.keeping.Go(func() {
+		e.mu.Lock()
+		defer l.release(e)
+		e.keeping = false
+		if !e.stale {
+			l.keep(e)
 		}
 	})
 }

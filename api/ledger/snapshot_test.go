@@ -109,6 +109,36 @@ func TestSnapshotAndTail(t *testing.T) {
 	}
 }
 
+// A campaign that was played and never opened cold has its snapshot all the same,
+// and not so much after it that it matters: 1,000 records are never read again.
+func TestSnapshotOfWhatIsPlayed(t *testing.T) {
+	j := journal.NewMemory(1)
+	shelf, err := ledger.OpenSnapshots(t.Context(), j, keys, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.New(t.Context(), ledger.Config{Journal: j, Library: embers, Keys: keys, Server: "test.example", Snapshots: shelf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, size := &shell{TB: t, Ledger: l, journal: j}, int64(0)
+	if _, err := s.Create(t.Context(), campaign, rules.CampaignCreate{Name: "Played", System: "ember", GM: "gm"}); err != nil {
+		t.Fatal(err)
+	}
+	s.must("gm", "session.open", `{"title":"one","kind":"table"}`)
+	for size < 999 {
+		size = s.must("gm", "roll", `{"expression":"2d6"}`).Last + 1
+	}
+	want, err := s.Checkpoint(t.Context(), campaign, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close() // what is kept in the background is kept by now
+	if _, got, read := snapshotted(t, j, "a"); got != string(want) || read > 250 {
+		t.Errorf("%d of %d records were read again, and the checkpoint is\n%s, want\n%s", read, size, got, want)
+	}
+}
+
 // Whatever happens to the bucket costs time and nothing else.
 func TestSnapshotsAreNotBelieved(t *testing.T) {
 	j := journal.NewMemory(1)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -80,7 +81,7 @@ func (b *bench) httpRow(ctx context.Context, n *node, bare *bareServer, tables [
 			}
 			raws[i] = twin(t.campaign, bare.raw.Partitions())
 		}
-		ours, err := volley(len(tables), rolls, func(i int) (*http.Request, error) {
+		ours, answers, err := volley(len(tables), rolls, func(i int) (*http.Request, error) {
 			return tables[i].request(ctx, n.Address+"/v1/campaigns/"+tables[i].campaign+"/commands")
 		})
 		if err != nil {
@@ -93,8 +94,8 @@ func (b *bench) httpRow(ctx context.Context, n *node, bare *bareServer, tables [
 			}
 		}
 		did = workOf(payloads)
-		bare.load(raws, payloads)
-		theirs, err := volley(len(tables), rolls, func(i int) (*http.Request, error) {
+		bare.load(raws, payloads, answers)
+		theirs, _, err := volley(len(tables), rolls, func(i int) (*http.Request, error) {
 			return tables[i].request(ctx, bare.address+"/"+raws[i])
 		})
 		if err != nil {
@@ -156,13 +157,14 @@ func (t *httpTable) request(ctx context.Context, url string) (*http.Request, err
 }
 
 // volley lets clients send requests, each client one after the other, and returns
-// what each took in µs.
-func volley(clients, each int, request func(client int) (*http.Request, error)) ([]float64, error) {
+// what each took in µs, and the answers of each client.
+func volley(clients, each int, request func(client int) (*http.Request, error)) (all []float64, answers [][][]byte, err error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients}
 	defer transport.CloseIdleConnections()
 	c := &http.Client{Transport: transport}
 	times := make([][]float64, clients)
-	err := together(clients, func(i int) error {
+	answers = make([][][]byte, clients)
+	err = together(clients, func(i int) error {
 		for range each {
 			req, err := request(i)
 			if err != nil {
@@ -174,7 +176,7 @@ func volley(clients, each int, request func(client int) (*http.Request, error)) 
 				return err
 			}
 			body, err := io.ReadAll(resp.Body)
-			times[i] = append(times[i], micros(begun))
+			times[i], answers[i] = append(times[i], micros(begun)), append(answers[i], body)
 			resp.Body.Close()
 			if err != nil || resp.StatusCode != http.StatusOK {
 				return fmt.Errorf("%s: %d %s %w", req.URL.Path, resp.StatusCode, body, err)
@@ -182,15 +184,12 @@ func volley(clients, each int, request func(client int) (*http.Request, error)) 
 		}
 		return nil
 	})
-	var all []float64
-	for _, some := range times {
-		all = append(all, some...)
-	}
-	return all, err
+	return slices.Concat(times...), answers, err
 }
 
-// bareServer answers a POST to /campaign by publishing what is next for it. A
-// campaign has one request at a time.
+// bareServer answers a POST to /campaign by publishing what is next for it, with the
+// bytes that the program answered: what a client has to read is the same. A campaign
+// has one request at a time.
 type bareServer struct {
 	address string
 	journal journal.Journal // below the raw store
@@ -201,8 +200,8 @@ type bareServer struct {
 }
 
 type bareQueue struct {
-	payloads [][]byte
-	last     uint64
+	payloads, answers [][]byte
+	last              uint64
 }
 
 func startBare(j journal.Journal) (*bareServer, error) {
@@ -219,11 +218,11 @@ func startBare(j journal.Journal) (*bareServer, error) {
 	return s, nil
 }
 
-// load says what the next requests publish. None is under way.
-func (s *bareServer) load(campaigns []string, payloads [][][]byte) {
+// load says what the next requests publish and are answered. None is under way.
+func (s *bareServer) load(campaigns []string, payloads, answers [][][]byte) {
 	s.queues = map[string]*bareQueue{}
 	for i, campaign := range campaigns {
-		s.queues[campaign] = &bareQueue{payloads: payloads[i]}
+		s.queues[campaign] = &bareQueue{payloads: payloads[i], answers: answers[i]}
 	}
 }
 
@@ -235,15 +234,15 @@ func (s *bareServer) publish(c echo.Context) error {
 	if q == nil || len(q.payloads) == 0 {
 		return echo.ErrNotFound
 	}
-	payload := q.payloads[0]
+	payload, answer := q.payloads[0], q.answers[0]
 	seq, err := s.raw.Publish(c.Request().Context(), journal.Entry{
 		Campaign: c.Param("campaign"), ID: c.Request().Header.Get("Idempotency-Key"), Expected: q.last, Payload: payload,
 	})
 	if err != nil {
 		return err
 	}
-	q.payloads, q.last = q.payloads[1:], seq
-	return c.Blob(http.StatusOK, "application/json", payload)
+	q.payloads, q.answers, q.last = q.payloads[1:], q.answers[1:], seq
+	return c.Blob(http.StatusOK, "application/json", answer)
 }
 
 func (s *bareServer) close() error {

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -82,19 +85,24 @@ func TestServeFromSnapshots(t *testing.T) {
 		}
 	}
 	want := shown()
+	written(t, dir, "state/"+campaign, "views/"+campaign)
 	p.kill()
-	again("before there is a snapshot", want)
-	want = shown()
-	stop()
-
-	if got := snapshots(t, dir, false); len(got) != 2 {
-		t.Fatalf("there are the snapshots %v, and not one of the state and one of the views", got)
+	both := func(when string) {
+		t.Helper()
+		if got := snapshots(t, dir, false); len(got) != 2 {
+			t.Fatalf("%s there are the snapshots %v, and not one of the state and one of the views", when, got)
+		}
 	}
+	both("after a game of which nothing was opened again")
 	again("from snapshots", want)
 	want = shown()
 	stop()
 	snapshots(t, dir, true)
 	again("without the snapshots that were there", want)
+	want = shown()
+	stop()
+	both("after an opening from the first record on")
+	again("from the snapshots of an opening", want)
 	for how, spoil := range map[string]func(path string) error{
 		"deleted": os.Remove,
 		"cut in half": func(path string) error {
@@ -153,4 +161,23 @@ func snapshots(t *testing.T, dir string, remove bool) []string {
 		}
 	}
 	return keys
+}
+
+// written waits until the files of snapshots have one of each name.
+func written(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		var all []byte
+		blocks, _ := filepath.Glob(filepath.Join(dir, "journal", "store", "jetstream", "*", "streams", "KV_SNAPSHOTS", "msgs", "*.blk"))
+		for _, path := range blocks {
+			data, _ := os.ReadFile(path) // the store may just have removed it
+			all = append(all, data...)
+		}
+		if !slices.ContainsFunc(names, func(name string) bool { return !bytes.Contains(all, []byte(name)) }) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("there are no snapshots %v", names)
+		}
+	}
 }

@@ -29,6 +29,7 @@ type campaign struct {
 	views       *projections.Views
 	index       []place           // of every commit that was folded
 	last        [sha256.Size]byte // of the last of them; kept where snapshots are
+	kept        int64             // how many records the last snapshot that was kept or read has
 	wanted      uint64            // Seq of the last commit known to be stored
 	loaded      bool              // the journal was read to its end once
 	stopped     *StoppedError
@@ -174,11 +175,11 @@ func (c *campaign) refresh(ctx context.Context) error {
 		if c.records.Load() > 0 {
 			return c.catchUp(ctx)
 		}
-		spared := c.restore(ctx)
+		c.restore(ctx)
 		if err := c.catchUp(ctx); err != nil {
 			return err
 		}
-		c.keepSnapshot(spared)
+		c.keepSnapshot()
 		return nil
 	})
 }
@@ -305,7 +306,7 @@ func (c *campaign) forget() {
 	defer c.mu.Unlock()
 	c.views = projections.New(c.id)
 	c.count()
-	c.index, c.loaded, c.stopped = nil, false, nil
+	c.index, c.kept, c.loaded, c.stopped = nil, 0, false, nil
 	c.tail, c.tailRecords = nil, 0
 }
 

@@ -165,6 +165,7 @@ func (h *Hub) Notify(commit journal.Commit) {
 	if c.take(commit) {
 		h.mend(c)
 	}
+	c.keepSnapshot()
 	h.release(c, false)
 }
 

@@ -13,9 +13,9 @@ import (
 	"tallystick/projections"
 )
 
-// snapshotTail is how many records a campaign must have been read by before a new
-// snapshot of its views is worth its while; it must also be a quarter of all.
-const snapshotTail = 500
+// snapshotTail is how many records a campaign must have beyond the snapshot of its
+// views before a new one is worth its while; it must also be a quarter of all.
+const snapshotTail = 250
 
 // Snapshots has the views of campaigns kept on a shelf, so that opening one reads
 // what came after its snapshot. The shelf may be emptied at any time.
@@ -32,24 +32,24 @@ type snapshot struct {
 }
 
 // restore begins a campaign of which nothing was read with its snapshot, if there
-// is one that fits. It returns how many records that spares. What fails costs time
-// alone: the caller reads the journal after it.
-func (c *campaign) restore(ctx context.Context) int64 {
+// is one that fits. What fails costs time alone: the caller reads the journal after
+// it.
+func (c *campaign) restore(ctx context.Context) {
 	if c.hub.shelf == nil {
-		return 0
+		return
 	}
 	data, err := c.hub.shelf.Get(ctx, c.id)
 	if err != nil {
-		return 0
+		return
 	}
 	var s snapshot
 	err = json.Unmarshal(data, &s, json.RejectUnknownMembers(true))
 	if err != nil || len(s.Seq) == 0 || len(s.Seq) != len(s.N) || len(s.Last) != sha256.Size {
-		return 0
+		return
 	}
 	views, err := projections.Restore(c.id, s.Views)
 	if err != nil || !c.ends(ctx, s) {
-		return 0
+		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,8 +57,8 @@ func (c *campaign) restore(ctx context.Context) int64 {
 	for i := range s.N {
 		c.index = append(c.index, place{s.N[i], s.Seq[i]})
 	}
+	c.kept = views.Position()
 	c.count()
-	return views.Position()
 }
 
 // ends reports whether the journal holds the last commit of a snapshot.
@@ -72,28 +72,45 @@ func (c *campaign) ends(ctx context.Context, s snapshot) (same bool) {
 	return same && errors.Is(err, errEnough)
 }
 
-// keepSnapshot puts the views on the shelf, in the background, if they were read by
-// so much that the next time should be quicker.
-func (c *campaign) keepSnapshot(spared int64) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	position := c.views.Position()
-	if c.hub.shelf == nil || c.stopped != nil || position-spared < max(snapshotTail, position/4) {
-		return
+// keepSnapshot puts the views on the shelf, in the background, if they have so much
+// beyond what lies there that the next opening should be quicker.
+func (c *campaign) keepSnapshot() {
+	if c.hub.shelf != nil && c.due() {
+		c.hub.inBackground(c.putSnapshot)
 	}
-	s := snapshot{Last: c.last[:]}
+}
+
+// due reports, once, whether the views have enough beyond their snapshot for a new
+// one.
+func (c *campaign) due() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	position := c.views.Position()
+	if !c.loaded || c.stopped != nil || position-c.kept < max(snapshotTail, position/4) {
+		return false
+	}
+	c.kept = position
+	return true
+}
+
+// putSnapshot writes the views as they are and puts them on the shelf. What fails
+// costs time alone: there is no snapshot, then, or the one before.
+func (c *campaign) putSnapshot() {
+	c.mu.RLock()
+	s := snapshot{Last: bytes.Clone(c.last[:])}
 	for _, p := range c.index {
 		s.N, s.Seq = append(s.N, p.n), append(s.Seq, p.seq)
 	}
-	var err error
-	if s.Views, err = c.views.Save(); err != nil {
+	views, err := c.views.Save()
+	whole := c.loaded && c.stopped == nil
+	c.mu.RUnlock()
+	if err != nil || !whole {
 		return
 	}
-	data, err := json.Marshal(&s)
-	if err != nil {
-		return
+	s.Views = views
+	if data, err := json.Marshal(&s); err == nil {
+		_ = c.hub.shelf.Put(c.hub.ctx, c.id, data)
 	}
-	c.hub.inBackground(func() { _ = c.hub.shelf.Put(c.hub.ctx, c.id, data) }) // there is none, then
 }
 
 // inBackground runs f, which ends with the hub, unless that is closed.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"testing"
+	"time"
 
 	"tallystick/events"
 	"tallystick/events/journal"
@@ -63,6 +64,44 @@ func everything(t *testing.T, h *Hub) (all string) {
 		}
 	}
 	return all
+}
+
+// Views that are looked at while a campaign is played have their snapshot when the
+// hub ends, or is killed: not all is read again.
+func TestSnapshotOfWhatIsPlayed(t *testing.T) {
+	j := journal.NewMemory(1)
+	bucket, err := j.Bucket(t.Context(), "SNAPSHOTS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWriter(t, j, 1)
+	w.write(1)
+	h := NewHub(j, Snapshots(journal.NewShelf(bucket, []byte("key"), "program")))
+	if err := h.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	view(t, h, id(1), w.ledger.N-1)
+	w.write(700)
+	want := view(t, h, id(1), w.ledger.N-1)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if _, _, err := bucket.Get(t.Context(), "views/"+id(1)+"/0"); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no snapshot is kept")
+		}
+	}
+	h.Close()
+	c := &counted{Journal: j}
+	h = NewHub(c, Snapshots(journal.NewShelf(bucket, []byte("key"), "program")))
+	if err := h.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if got := view(t, h, id(1), w.ledger.N-1); got != want || c.records > 300 {
+		t.Errorf("%d of %d records were read again, and the views are\n%s\nand not\n%s", c.records, w.ledger.N, got, want)
+	}
 }
 
 // Views from a snapshot and what came after it are those from the first record on;
