@@ -219,22 +219,45 @@ func syncTree(dir string, fsync func(*os.File) error) error {
 	})
 }
 
-// syncFolder makes the files of a folder and their names durable. What the server
-// has removed meanwhile is not missed.
+// syncFolder makes the files of a folder and their names durable.
 func syncFolder(dir string, fsync func(*os.File) error) error {
-	files, err := os.ReadDir(dir)
+	return (&changing{dir: dir, fsync: fsync}).sync()
+}
+
+// changing are the files of a folder in which the server appends to some, and
+// replaces and removes others. None is written over in place.
+type changing struct {
+	dir    string
+	fsync  func(*os.File) error // of files and of the folder
+	synced map[string]fs.FileInfo
+}
+
+// sync makes durable what was written before, in the files that are not as they were
+// the last time. What the server has removed meanwhile is not missed.
+func (c *changing) sync() error {
+	files, err := os.ReadDir(c.dir)
 	if err != nil {
 		return err
 	}
+	synced := map[string]fs.FileInfo{}
 	for _, file := range files {
-		if !file.Type().IsRegular() {
-			continue
+		path := filepath.Join(c.dir, file.Name())
+		info, err := os.Lstat(path) // before it is synced
+		if err == nil && info.Mode().IsRegular() && !unchanged(c.synced[file.Name()], info) {
+			err = syncFile(path, c.fsync)
 		}
-		if err := syncFile(filepath.Join(dir, file.Name()), fsync); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		synced[file.Name()] = info
 	}
-	return syncNames(dir, fsync)
+	c.synced = synced
+	return syncNames(c.dir, c.fsync)
+}
+
+// unchanged reports whether a file is the one that it was, and as long.
+func unchanged(was, is fs.FileInfo) bool {
+	return was != nil && os.SameFile(was, is) && was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())
 }
 
 func syncFile(path string, fsync func(*os.File) error) error {

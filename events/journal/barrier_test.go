@@ -166,11 +166,16 @@ func TestNothingIsReadBeforeTheBarrier(t *testing.T) {
 	if _, err := j.Append(soon(t), Entry{Campaign: campaign, ID: "later", Expected: 6, Payload: []byte("x")}); !errors.Is(err, ErrFull) {
 		t.Errorf("the next append: got %v", err)
 	}
+	each := func(c Commit) error {
+		t.Errorf("sequence %d is given out", c.Seq)
+		return nil
+	}
 	reads := map[string]func() error{
-		"Read":          func() error { return j.Read(soon(t), campaign, 5, func(Commit) error { return nil }) },
-		"ReadPartition": func() error { return j.ReadPartition(soon(t), 0, 5, func(Commit) error { return nil }) },
+		"Read":          func() error { return j.Read(soon(t), campaign, 5, each) },
+		"ReadPartition": func() error { return j.ReadPartition(soon(t), 0, 5, each) },
 		"Last":          func() error { _, err := j.Last(soon(t), campaign); return err },
 		"Campaigns":     func() error { _, err := j.Campaigns(soon(t), "", 0); return err },
+		"Follow":        func() error { return (&follower{j, 0, 5, func(c Commit) { each(c) }}).consume(soon(t)) },
 		"next":          func() error { _, err := j.next(soon(t), campaign, 5); return err },
 	}
 	for what, read := range reads {
@@ -343,5 +348,61 @@ func TestSyncTree(t *testing.T) {
 	}
 	if err := syncTree(dir, func(*os.File) error { return os.ErrInvalid }); !errors.Is(err, os.ErrInvalid) {
 		t.Errorf("a sync that failed is no error: %v", err)
+	}
+}
+
+// Of a bucket's files those are synced that have grown, are new or were replaced.
+func TestChangingSyncsWhatChanged(t *testing.T) {
+	dir := t.TempDir()
+	var synced []string
+	c := &changing{dir: dir, fsync: func(f *os.File) error {
+		name, err := filepath.Rel(dir, f.Name())
+		synced = append(synced, name)
+		return err
+	}}
+	write := func(name, text string) {
+		f, err := os.OpenFile(filepath.Join(dir, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(text); err != nil || f.Close() != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		change func()
+		synced []string
+	}{
+		{func() { write("1.blk", "one"); write("2.blk", "two") }, []string{"1.blk", "2.blk", "."}},
+		{func() {}, []string{"."}},
+		{func() { write("2.blk", "more") }, []string{"2.blk", "."}},
+		{func() {
+			write("1.blk.tmp", "ONE")
+			if err := os.Rename(filepath.Join(dir, "1.blk.tmp"), filepath.Join(dir, "1.blk")); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"1.blk", "."}},
+		{func() {
+			if err := os.Remove(filepath.Join(dir, "1.blk")); err != nil {
+				t.Fatal(err)
+			}
+			write("3.blk", "three")
+		}, []string{"3.blk", "."}},
+	} {
+		synced = nil
+		step.change()
+		if err := c.sync(); err != nil || !slices.Equal(synced, step.synced) {
+			t.Errorf("synced %v, %v, want %v", synced, err, step.synced)
+		}
+	}
+	write("3.blk", "more")
+	fsync := c.fsync
+	c.fsync = func(*os.File) error { return os.ErrInvalid }
+	if err := c.sync(); !errors.Is(err, os.ErrInvalid) {
+		t.Errorf("a sync that failed is no error: %v", err)
+	}
+	c.fsync, synced = fsync, nil
+	if err := c.sync(); err != nil || !slices.Equal(synced, []string{"3.blk", "."}) {
+		t.Errorf("after a failure: synced %v, %v", synced, err)
 	}
 }

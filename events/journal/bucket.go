@@ -91,8 +91,8 @@ func (j *jetStream) Bucket(ctx context.Context, name string) (Bucket, error) {
 	}
 	b := &kvBucket{journal: j, kv: kv}
 	if j.ours {
-		dir := messagesDir(j.options.Dir, "KV_"+name)
-		b.barrier = &barrier{sync: func() error { return syncFolder(dir, (*os.File).Sync) }}
+		c := &changing{dir: messagesDir(j.options.Dir, "KV_"+name), fsync: (*os.File).Sync}
+		b.barrier = &barrier{sync: c.sync}
 	}
 	if j.ours && made {
 		all := streamsDir(j.options.Dir)
