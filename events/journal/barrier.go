@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -20,13 +22,29 @@ import (
 // disk to us: one sync serves all who wait for it. Nothing that was not behind a
 // barrier may leave the journal, neither as stored nor as read.
 type barrier struct {
-	sync func() error // makes durable what was written before it is called
+	sync    func() error  // makes durable what was written before it is called
+	free    func() error  // gives up what sync holds; nil for nothing
+	durable atomic.Uint64 // sequence of the stream known to be behind the barrier
 
 	mu      sync.Mutex // guards all below
 	arrived uint64     // how many have come
 	through uint64     // how many of them are through: what they had seen is durable
 	turn    chan struct{}
 	broken  error // of a sync; stays: what the system has dropped then, nobody knows
+}
+
+// settled returns when a sequence that the store gave, and all before it, is durable.
+// highest is one that is known to be stored: it is then, too.
+func (b *barrier) settled(ctx context.Context, seq uint64, highest *atomic.Uint64) error {
+	if b == nil || seq <= b.durable.Load() {
+		return nil
+	}
+	stored := max(seq, highest.Load()) // before the sync begins
+	if err := b.pass(ctx); err != nil {
+		return err
+	}
+	raise(&b.durable, stored)
+	return nil
 }
 
 // pass returns when all that was written before the call is durable. A call that
@@ -72,8 +90,37 @@ func (b *barrier) lead() {
 	b.through = all
 }
 
+// problem is the error of a sync, or nil.
+func (b *barrier) problem() error {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.broken
+}
+
+// close lets a sync under way end and refuses any other.
+func (b *barrier) close() error {
+	b.mu.Lock()
+	b.broken = cmp.Or(b.broken, ErrClosed)
+	turn := b.turn
+	b.mu.Unlock()
+	if turn != nil {
+		<-turn
+	}
+	if b.free == nil {
+		return nil
+	}
+	return b.free()
+}
+
 // messagesDir is the folder with a stream's block files in an embedded store.
-func messagesDir(dir, stream string) string { return filepath.Join(streamsDir(dir), stream, "msgs") }
+func messagesDir(dir, stream string) string {
+	return filepath.Join(streamsDir(dir), stream, messagesName)
+}
+
+const messagesName = "msgs"
 
 // streamsDir is the folder of all streams of an embedded store.
 func streamsDir(dir string) string {
@@ -84,9 +131,9 @@ func streamsDir(dir string) string {
 // newest, and begins the next, with the next number, when it is full.
 type growing struct {
 	dir    string
-	fsync  func(*os.File) error
-	newest *os.File // nil until there is one
-	number int      // its
+	fsync  func(*os.File) error // of files and of the folder
+	newest *os.File             // nil until there is one
+	number int                  // its
 }
 
 // sync makes durable what was written before, in the newest block and in those that
@@ -116,7 +163,7 @@ func (g *growing) sync() error {
 	if !begun {
 		return nil
 	}
-	return syncNames(g.dir)
+	return syncNames(g.dir, g.fsync)
 }
 
 // begin syncs all that there is and finds the newest block.
@@ -138,7 +185,7 @@ func (g *growing) begin() error {
 		}
 		g.number = newest
 	}
-	return syncFolder(g.dir)
+	return syncFolder(g.dir, g.fsync)
 }
 
 func (g *growing) close() error { return closeIf(g.newest) }
@@ -155,50 +202,75 @@ func openBlock(dir string, number int) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir, strconv.Itoa(number)+".blk"), os.O_RDWR, 0)
 }
 
-// syncTree makes a folder and all that is in it, at any depth, durable.
-func syncTree(dir string) error {
+// syncTree makes a folder and all that is in it, at any depth, durable, but for
+// messages: those have a barrier.
+func syncTree(dir string, fsync func(*os.File) error) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // the server works meanwhile
-			return nil
-		case err != nil:
-			return err
-		case entry.IsDir():
-			return syncFolder(path)
+		if err == nil && entry.IsDir() {
+			if entry.Name() == messagesName {
+				return fs.SkipDir
+			}
+			err = syncFolder(path, fsync)
 		}
-		return nil
+		if errors.Is(err, fs.ErrNotExist) { // the server works meanwhile
+			return nil
+		}
+		return err
 	})
 }
 
-// syncFolder makes the files of a folder and their names durable. What the server
-// has removed meanwhile is not missed.
-func syncFolder(dir string) error {
-	files, err := os.ReadDir(dir)
+// syncFolder makes the files of a folder and their names durable.
+func syncFolder(dir string, fsync func(*os.File) error) error {
+	return (&changing{dir: dir, fsync: fsync}).sync()
+}
+
+// changing are the files of a folder in which the server appends to some, and
+// replaces and removes others. None is written over in place.
+type changing struct {
+	dir    string
+	fsync  func(*os.File) error // of files and of the folder
+	synced map[string]fs.FileInfo
+}
+
+// sync makes durable what was written before, in the files that are not as they were
+// the last time. What the server has removed meanwhile is not missed.
+func (c *changing) sync() error {
+	files, err := os.ReadDir(c.dir)
 	if err != nil {
 		return err
 	}
+	synced := map[string]fs.FileInfo{}
 	for _, file := range files {
-		if !file.Type().IsRegular() {
-			continue
+		path := filepath.Join(c.dir, file.Name())
+		info, err := os.Lstat(path) // before it is synced
+		if err == nil && info.Mode().IsRegular() && !unchanged(c.synced[file.Name()], info) {
+			err = syncFile(path, c.fsync)
 		}
-		if err := syncFile(filepath.Join(dir, file.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+		synced[file.Name()] = info
 	}
-	return syncNames(dir)
+	c.synced = synced
+	return syncNames(c.dir, c.fsync)
 }
 
-func syncFile(path string) error {
+// unchanged reports whether a file is the one that it was, and as long.
+func unchanged(was, is fs.FileInfo) bool {
+	return was != nil && os.SameFile(was, is) && was.Size() == is.Size() && was.ModTime().Equal(is.ModTime())
+}
+
+func syncFile(path string, fsync func(*os.File) error) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(fsync(f), f.Close())
 }
 
 // syncNames makes the names in a folder durable. Windows has no such thing, and
 // needs none.
-func syncNames(dir string) error {
+func syncNames(dir string, fsync func(*os.File) error) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
@@ -206,5 +278,5 @@ func syncNames(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(fsync(f), f.Close())
 }

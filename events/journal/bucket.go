@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -41,6 +42,9 @@ func (b *kvBucket) look(ctx context.Context) string {
 	stream, err := b.journal.js.Stream(ctx, "KV_"+b.kv.Bucket())
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if err := b.barrier.problem(); err != nil {
+		return fmt.Sprintf("bucket %s: %v", b.kv.Bucket(), err)
+	}
 	switch {
 	case b.lost != "" || err != nil && !errors.Is(err, jetstream.ErrStreamNotFound):
 	case err != nil:
@@ -87,12 +91,12 @@ func (j *jetStream) Bucket(ctx context.Context, name string) (Bucket, error) {
 	}
 	b := &kvBucket{journal: j, kv: kv}
 	if j.ours {
-		dir := messagesDir(j.options.Dir, "KV_"+name)
-		b.barrier = &barrier{sync: func() error { return syncFolder(dir) }}
+		c := &changing{dir: messagesDir(j.options.Dir, "KV_"+name), fsync: (*os.File).Sync}
+		b.barrier = &barrier{sync: c.sync}
 	}
 	if j.ours && made {
 		all := streamsDir(j.options.Dir)
-		if err := errors.Join(syncTree(filepath.Join(all, "KV_"+name)), syncNames(all)); err != nil {
+		if err := errors.Join(syncTree(filepath.Join(all, "KV_"+name), (*os.File).Sync), syncNames(all, (*os.File).Sync)); err != nil {
 			return nil, fmt.Errorf("journal: bucket %s: %w", name, err)
 		}
 	}
@@ -107,23 +111,37 @@ func (b *kvBucket) check(ctx context.Context, key string) error {
 	return b.journal.usable(ctx)
 }
 
+// checkWrite refuses what could not be made durable.
+func (b *kvBucket) checkWrite(ctx context.Context, key string) error {
+	if err := b.check(ctx, key); err != nil {
+		return err
+	}
+	if err := b.barrier.problem(); err != nil {
+		return fmt.Errorf("%w: bucket %s, key %s: %w", ErrFull, b.kv.Bucket(), key, err)
+	}
+	return nil
+}
+
 func (b *kvBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 	if err := b.check(ctx, key); err != nil {
 		return nil, 0, err
 	}
 	m, err := b.journal.askLeader(ctx, "KV_"+b.kv.Bucket(), lastRequest("$KV."+b.kv.Bucket()+"."+key))
+	if err == nil {
+		b.saw(m.seq)
+		err = b.barrier.settled(ctx, m.seq, &b.highest)
+	}
 	if errors.Is(err, ErrNotFound) || err == nil && m.header.Get("KV-Operation") != "" { // deleted
 		return nil, 0, fmt.Errorf("%w: bucket %s, key %s", ErrNotFound, b.kv.Bucket(), key)
 	}
 	if err != nil {
 		return nil, 0, b.meaning(key, err)
 	}
-	b.saw(m.seq)
 	return m.data, m.seq, nil
 }
 
 func (b *kvBucket) Create(ctx context.Context, key string, value []byte) (uint64, error) {
-	if err := b.check(ctx, key); err != nil {
+	if err := b.checkWrite(ctx, key); err != nil {
 		return 0, err
 	}
 	revision, err := b.kv.Create(ctx, key, value)
@@ -134,7 +152,7 @@ func (b *kvBucket) Update(ctx context.Context, key string, value []byte, revisio
 	if revision == 0 { // a key that was deleted has a revision of its own in the store
 		return b.Create(ctx, key, value)
 	}
-	if err := b.check(ctx, key); err != nil {
+	if err := b.checkWrite(ctx, key); err != nil {
 		return 0, err
 	}
 	next, err := b.kv.Update(ctx, key, value, revision)
@@ -142,7 +160,7 @@ func (b *kvBucket) Update(ctx context.Context, key string, value []byte, revisio
 }
 
 func (b *kvBucket) Put(ctx context.Context, key string, value []byte) (uint64, error) {
-	if err := b.check(ctx, key); err != nil {
+	if err := b.checkWrite(ctx, key); err != nil {
 		return 0, err
 	}
 	revision, err := b.kv.Put(ctx, key, value)
@@ -153,13 +171,13 @@ func (b *kvBucket) Put(ctx context.Context, key string, value []byte) (uint64, e
 func (b *kvBucket) stored(ctx context.Context, key string, revision uint64, err error) (uint64, error) {
 	if err == nil {
 		b.saw(revision)
-		err = b.settled(ctx)
+		err = b.barrier.settled(ctx, revision, &b.highest)
 	}
 	return revision, b.meaning(key, err)
 }
 
-// settled returns when all that was put into the bucket is durable.
-func (b *kvBucket) settled(ctx context.Context) error {
+// allSettled returns when all that was put into the bucket is durable.
+func (b *kvBucket) allSettled(ctx context.Context) error {
 	if b.barrier == nil {
 		return nil
 	}
@@ -167,12 +185,12 @@ func (b *kvBucket) settled(ctx context.Context) error {
 }
 
 func (b *kvBucket) Delete(ctx context.Context, key string) error {
-	if err := b.check(ctx, key); err != nil {
+	if err := b.checkWrite(ctx, key); err != nil {
 		return err
 	}
 	err := b.kv.Delete(ctx, key)
 	if err == nil {
-		err = b.settled(ctx)
+		err = b.allSettled(ctx)
 	}
 	return b.meaning(key, err)
 }
@@ -194,7 +212,7 @@ func (b *kvBucket) Keys(ctx context.Context) ([]string, error) {
 		case key, more := <-listing.Keys():
 			if !more {
 				slices.Sort(keys)
-				return keys, ctx.Err()
+				return keys, errors.Join(ctx.Err(), b.allSettled(ctx))
 			}
 			keys = append(keys, key)
 			stalled.Reset(listPause)

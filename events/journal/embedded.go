@@ -100,7 +100,7 @@ type embedded struct {
 	lock   *os.File
 	blocks *blockWatch
 	ours   bool       // syncing is up to us
-	grown  []*growing // the files of the partitions then
+	behind []*barrier // of the partitions then
 }
 
 // Embedded opens the journal in a folder, with a NATS server in this process that
@@ -147,12 +147,12 @@ func (e *embedded) open(ctx context.Context, o Options) (*jetStream, error) {
 		return nil, err
 	}
 	e.gate.shut(admin.public)
-	if e.ours && layout.changed {
-		if err := syncTree(o.Dir); err != nil {
+	folder := filepath.Join(o.Dir, storeName)
+	if e.ours { // what this start made, or one that was killed
+		if err := errors.Join(syncTree(folder, (*os.File).Sync), syncNames(o.Dir, (*os.File).Sync)); err != nil {
 			return nil, fmt.Errorf("journal: data folder: %w", err)
 		}
 	}
-	folder := filepath.Join(o.Dir, storeName)
 	before, err := remembered(folder, layout.partitions)
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (e *embedded) open(ctx context.Context, o Options) (*jetStream, error) {
 	if o.FeedListen != "" {
 		j.door = e
 	}
-	j.release = func() error { return errors.Join(remember(folder, j.highest()), e.close()) }
+	j.release = func() error { return errors.Join(remember(folder, j.lasting(before)), e.close()) }
 	return j, nil
 }
 
@@ -204,9 +204,9 @@ func (e *embedded) barriers(dir string, partitions int) []*barrier {
 	}
 	for p := range barriers {
 		g := &growing{dir: messagesDir(dir, streamName(p)), fsync: (*os.File).Sync}
-		e.grown = append(e.grown, g)
-		barriers[p] = &barrier{sync: g.sync}
+		barriers[p] = &barrier{sync: g.sync, free: g.close}
 	}
+	e.behind = barriers
 	return barriers
 }
 
@@ -331,8 +331,8 @@ func (e *embedded) close() error {
 		e.server.WaitForShutdown()
 	}
 	var errs []error
-	for _, g := range e.grown {
-		errs = append(errs, g.close())
+	for _, b := range e.behind {
+		errs = append(errs, b.close())
 	}
 	return errors.Join(append(errs, e.lock.Close())...)
 }

@@ -105,11 +105,16 @@ func (j *jetStream) writer(campaign string) *writer {
 	return j.writers[PartitionOf(campaign, j.layout.partitions)]
 }
 
-// highest returns the last sequences known, by partition.
-func (j *jetStream) highest() []uint64 {
-	var all []uint64
-	for _, w := range j.writers {
-		all = append(all, w.highest.Load())
+// lasting returns the last sequences known, by partition, when they are durable: of a
+// partition that cannot be synced those that are, or that were known before.
+func (j *jetStream) lasting(before []uint64) []uint64 {
+	all := slices.Clone(before)
+	for p, w := range j.writers {
+		highest := w.highest.Load()
+		if w.settled(context.Background(), highest) != nil {
+			highest = w.barrier.durable.Load()
+		}
+		all[p] = max(all[p], highest)
 	}
 	return all
 }

@@ -175,7 +175,7 @@ type Health struct {
 	Reachable   bool     // every partition answered
 	FollowError string   // what last disturbed a Follow and is not mended, or empty
 	Cut         []string // of which buckets the server cut an end off at its start, in words
-	Lost        []string // which buckets went back since, in words
+	Lost        []string // which buckets went back since, or cannot be synced to disk, in words
 }
 
 // PartitionHealth is a report on one JetStream stream.

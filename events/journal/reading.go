@@ -306,7 +306,10 @@ func (j *jetStream) Last(ctx context.Context, campaign string) (uint64, error) {
 	case err != nil:
 		return 0, fmt.Errorf("journal: last commit of campaign %s: %w", campaign, err)
 	}
-	return m.seq, j.writer(campaign).settled(ctx, m.seq)
+	if err := j.writer(campaign).settled(ctx, m.seq); err != nil {
+		return 0, fmt.Errorf("journal: last commit of campaign %s: %w", campaign, err)
+	}
+	return m.seq, nil
 }
 
 func (j *jetStream) lastMessage(ctx context.Context, campaign string) (rawMessage, error) {
@@ -415,9 +418,6 @@ func (j *jetStream) Campaigns(ctx context.Context, after string, limit int) ([]s
 		if err != nil {
 			return nil, err
 		}
-		if err := j.writers[p].settled(ctx, state.LastSeq); err != nil {
-			return nil, err
-		}
 		l.mu.Lock()
 		known := l.lists[p] != nil && uint64(len(l.lists[p])) >= state.NumSubjects
 		l.mu.Unlock()
@@ -442,10 +442,14 @@ func (j *jetStream) Campaigns(ctx context.Context, after string, limit int) ([]s
 	return pageOf(l.merged, after, limit), nil
 }
 
-// subjects returns the sorted campaign ids of a partition, never nil.
+// subjects returns the sorted campaign ids of a partition, never nil, when their
+// first commits are durable.
 func (j *jetStream) subjects(ctx context.Context, p int) ([]string, error) {
 	info, err := j.info(ctx, p, subjectPrefix(p)+"*")
 	if err != nil {
+		return nil, err
+	}
+	if err := j.writers[p].settled(ctx, info.State.LastSeq); err != nil {
 		return nil, err
 	}
 	ids := make([]string, 0, len(info.State.Subjects))

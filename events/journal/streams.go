@@ -32,7 +32,6 @@ type layout struct {
 	replicas   int
 	remade     []bool   // by partition
 	last       []uint64 // last sequence when it was opened, by partition
-	changed    bool     // a stream was made or marked at this opening
 }
 
 func (l layout) stream(campaign string) string {
@@ -178,17 +177,14 @@ func prepareStreams(ctx context.Context, conn *nats.Conn, o Options) (layout, er
 		if err != nil {
 			return layout{}, fmt.Errorf("journal: make stream %s: %w", want.Name, err)
 		}
-		found[p], l.changed = stream.CachedInfo(), true
+		found[p] = stream.CachedInfo()
 		l.last[p] = found[p].State.LastSeq // messages are found again if only its description was lost
 	}
-	marked, err := markComplete(ctx, js, found)
-	l.changed = l.changed || marked
-	return l, err
+	return l, markComplete(ctx, js, found)
 }
 
-// markComplete notes on every stream that all of them were made, where that was not
-// noted before.
-func markComplete(ctx context.Context, js jetstream.JetStream, found map[int]*jetstream.StreamInfo) (marked bool, err error) {
+// markComplete notes on every stream that all of them were made.
+func markComplete(ctx context.Context, js jetstream.JetStream, found map[int]*jetstream.StreamInfo) error {
 	for _, info := range found {
 		if info.Config.Metadata[metaComplete] != "" {
 			continue
@@ -197,11 +193,10 @@ func markComplete(ctx context.Context, js jetstream.JetStream, found map[int]*je
 		config.Metadata = maps.Clone(config.Metadata)
 		config.Metadata[metaComplete] = "true"
 		if _, err := js.UpdateStream(ctx, config); err != nil {
-			return marked, fmt.Errorf("journal: mark stream %s: %w", config.Name, err)
+			return fmt.Errorf("journal: mark stream %s: %w", config.Name, err)
 		}
-		marked = true
 	}
-	return marked, nil
+	return nil
 }
 
 // ledgerStreams returns the ledger streams that exist, by partition. It lists them,

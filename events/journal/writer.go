@@ -38,7 +38,6 @@ type writer struct {
 	halted  atomic.Pointer[error] // why nothing is sent any more
 	highest atomic.Uint64         // sequence known to have been stored in the stream
 	barrier *barrier              // nil: what the server acknowledges is durable
-	durable atomic.Uint64         // sequence known to be behind the barrier
 	using   sync.WaitGroup        // appends and batches under way
 
 	mu       sync.Mutex // guards all below
@@ -251,15 +250,9 @@ func (w *writer) sendBatch(batch []*request) {
 // settled returns when a sequence that the store gave, and all before it, is durable.
 // After an error of the disk the partition takes nothing any more.
 func (w *writer) settled(ctx context.Context, seq uint64) error {
-	if w.barrier == nil || seq <= w.durable.Load() {
-		return nil
-	}
-	err := w.barrier.pass(ctx)
-	switch {
-	case err == nil:
-		raise(&w.durable, seq)
-	case ctx.Err() == nil:
-		err = w.halt(fmt.Errorf("%w: %w", ErrFull, err))
+	err := w.barrier.settled(ctx, seq, &w.highest)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
+		return w.halt(fmt.Errorf("%w: %w", ErrFull, err))
 	}
 	return err
 }
