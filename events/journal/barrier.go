@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -25,37 +26,50 @@ type barrier struct {
 	sync    func() error  // makes durable what was written before it is called
 	free    func() error  // gives up what sync holds; nil for nothing
 	durable atomic.Uint64 // sequence of the stream known to be behind the barrier
+	stored  func() uint64 // sequence known to be stored, whoever knows it; nil for none
 
 	mu      sync.Mutex // guards all below
 	arrived uint64     // how many have come
 	through uint64     // how many of them are through: what they had seen is durable
+	known   uint64     // highest sequence that any of them knew to be stored
 	turn    chan struct{}
 	broken  error // of a sync; stays: what the system has dropped then, nobody knows
 }
 
 // settled returns when a sequence that the store gave, and all before it, is durable.
-// highest is one that is known to be stored: it is then, too.
-func (b *barrier) settled(ctx context.Context, seq uint64, highest *atomic.Uint64) error {
+func (b *barrier) settled(ctx context.Context, seq uint64) error {
 	if b == nil || seq <= b.durable.Load() {
 		return nil
 	}
-	stored := max(seq, highest.Load()) // before the sync begins
-	if err := b.pass(ctx); err != nil {
-		return err
-	}
-	raise(&b.durable, stored)
-	return nil
+	return b.pass(ctx, seq)
 }
 
-// pass returns when all that was written before the call is durable. A call that
-// finds no sync under way makes one at once; the others wait for it, and one of
-// them makes the next for all. An error of the disk is the answer to everybody from
-// then on.
-func (b *barrier) pass(ctx context.Context) error {
+// all returns when all that was written before the call is durable.
+func (b *barrier) all(ctx context.Context) error {
+	if b == nil {
+		return nil
+	}
+	return b.pass(ctx, unknown)
+}
+
+// unknown stands for the sequence of what somebody wrote: no sync that was under way
+// before is known to have it.
+const unknown = math.MaxUint64
+
+// pass returns when a sequence is durable, or all that was written before the call. A
+// call that finds no sync under way makes one at once; the others wait for it, and
+// one of them makes the next for those whom it did not serve: who reads a message may
+// have begun a sync before who wrote it has heard that it is stored. An error of the
+// disk is the answer to everybody from then on.
+func (b *barrier) pass(ctx context.Context, seq uint64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.arrived++
-	for me := b.arrived; b.through < me && b.broken == nil; {
+	me := b.arrived
+	if seq != unknown {
+		b.known = max(b.known, seq)
+	}
+	for b.through < me && b.durable.Load() < seq && b.broken == nil {
 		if b.turn == nil {
 			b.lead()
 			continue
@@ -70,13 +84,19 @@ func (b *barrier) pass(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+	if b.through >= me || b.durable.Load() >= seq {
+		return nil
+	}
 	return b.broken
 }
 
 // lead makes a sync for all who have arrived. The caller holds mu, which is free
 // meanwhile.
 func (b *barrier) lead() {
-	all, turn := b.arrived, make(chan struct{})
+	all, known, turn := b.arrived, b.known, make(chan struct{})
+	if b.stored != nil {
+		known = max(known, b.stored())
+	}
 	b.turn = turn
 	b.mu.Unlock()
 	err := b.sync()
@@ -88,6 +108,7 @@ func (b *barrier) lead() {
 		return
 	}
 	b.through = all
+	b.durable.Store(max(b.durable.Load(), known))
 }
 
 // problem is the error of a sync, or nil.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -29,7 +30,7 @@ func TestBarrierIsShared(t *testing.T) {
 		begun := time.Now()
 		took := make(chan time.Duration, 101)
 		come := func() {
-			if err := b.pass(t.Context()); err != nil {
+			if err := b.all(t.Context()); err != nil {
 				t.Error(err)
 			}
 			took <- time.Since(begun)
@@ -53,18 +54,41 @@ func TestBarrierIsShared(t *testing.T) {
 	})
 }
 
+// A sync that a reader of a message began serves who wrote it, and hears only then
+// that it is stored; it does not serve who wrote the next one.
+func TestBarrierServesWhatWasKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, _ := slowly()
+		begun := time.Now()
+		var late sync.WaitGroup
+		go b.settled(t.Context(), 7)
+		time.Sleep(time.Millisecond)
+		for seq, want := range map[uint64]time.Duration{7: time.Second, 8: 2 * time.Second} {
+			late.Go(func() {
+				if err := b.settled(t.Context(), seq); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(begun); took != want {
+					t.Errorf("sequence %d was through after %v, want %v", seq, took, want)
+				}
+			})
+		}
+		late.Wait()
+	})
+}
+
 // Who gives up while a sync is under way leaves the others through.
 func TestBarrierGivingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := slowly()
-		go b.pass(t.Context())
+		go b.all(t.Context())
 		time.Sleep(time.Millisecond)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if err := b.pass(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := b.all(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
-		if err := b.pass(t.Context()); err != nil {
+		if err := b.all(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -83,19 +107,19 @@ func TestBarrierBreaks(t *testing.T) {
 			}
 			return nil
 		}}
-		if err := b.pass(t.Context()); err != nil {
+		if err := b.all(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		answers := make(chan error, 10)
 		for range cap(answers) {
-			go func() { answers <- b.pass(t.Context()) }()
+			go func() { answers <- b.all(t.Context()) }()
 		}
 		for range cap(answers) {
 			if err := <-answers; !errors.Is(err, disk) {
 				t.Errorf("got %v", err)
 			}
 		}
-		if err := b.pass(t.Context()); !errors.Is(err, disk) || syncs != 2 {
+		if err := b.all(t.Context()); !errors.Is(err, disk) || syncs != 2 {
 			t.Errorf("afterwards: got %v after %d syncs", err, syncs)
 		}
 	})
@@ -304,12 +328,12 @@ func TestBarrierCloses(t *testing.T) {
 			}
 			return nil
 		}
-		go b.pass(t.Context())
+		go b.all(t.Context())
 		time.Sleep(time.Millisecond)
 		if err := b.close(); err != nil {
 			t.Error(err)
 		}
-		if err := b.pass(t.Context()); !errors.Is(err, ErrClosed) || syncs.Load() != 1 {
+		if err := b.all(t.Context()); !errors.Is(err, ErrClosed) || syncs.Load() != 1 {
 			t.Errorf("afterwards: got %v after %d syncs", err, syncs.Load())
 		}
 	})
@@ -319,8 +343,8 @@ func TestBarrierCloses(t *testing.T) {
 func TestSettledCountsWhatWasStoredBefore(t *testing.T) {
 	var highest atomic.Uint64
 	highest.Store(5)
-	b := &barrier{sync: func() error { highest.Store(9); return nil }}
-	if err := b.settled(t.Context(), 3, &highest); err != nil || b.durable.Load() != 5 {
+	b := &barrier{stored: highest.Load, sync: func() error { highest.Store(9); return nil }}
+	if err := b.settled(t.Context(), 3); err != nil || b.durable.Load() != 5 {
 		t.Errorf("durable up to %d, %v, want 5", b.durable.Load(), err)
 	}
 }

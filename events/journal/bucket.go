@@ -92,7 +92,7 @@ func (j *jetStream) Bucket(ctx context.Context, name string) (Bucket, error) {
 	b := &kvBucket{journal: j, kv: kv}
 	if j.ours {
 		c := &changing{dir: messagesDir(j.options.Dir, "KV_"+name), fsync: (*os.File).Sync}
-		b.barrier = &barrier{sync: c.sync}
+		b.barrier = &barrier{sync: c.sync, stored: b.highest.Load}
 	}
 	if j.ours && made {
 		all := streamsDir(j.options.Dir)
@@ -129,7 +129,7 @@ func (b *kvBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) 
 	m, err := b.journal.askLeader(ctx, "KV_"+b.kv.Bucket(), lastRequest("$KV."+b.kv.Bucket()+"."+key))
 	if err == nil {
 		b.saw(m.seq)
-		err = b.barrier.settled(ctx, m.seq, &b.highest)
+		err = b.barrier.settled(ctx, m.seq)
 	}
 	if errors.Is(err, ErrNotFound) || err == nil && m.header.Get("KV-Operation") != "" { // deleted
 		return nil, 0, fmt.Errorf("%w: bucket %s, key %s", ErrNotFound, b.kv.Bucket(), key)
@@ -171,17 +171,9 @@ func (b *kvBucket) Put(ctx context.Context, key string, value []byte) (uint64, e
 func (b *kvBucket) stored(ctx context.Context, key string, revision uint64, err error) (uint64, error) {
 	if err == nil {
 		b.saw(revision)
-		err = b.barrier.settled(ctx, revision, &b.highest)
+		err = b.barrier.settled(ctx, revision)
 	}
 	return revision, b.meaning(key, err)
-}
-
-// allSettled returns when all that was put into the bucket is durable.
-func (b *kvBucket) allSettled(ctx context.Context) error {
-	if b.barrier == nil {
-		return nil
-	}
-	return b.barrier.pass(ctx)
 }
 
 func (b *kvBucket) Delete(ctx context.Context, key string) error {
@@ -190,7 +182,7 @@ func (b *kvBucket) Delete(ctx context.Context, key string) error {
 	}
 	err := b.kv.Delete(ctx, key)
 	if err == nil {
-		err = b.allSettled(ctx)
+		err = b.barrier.all(ctx)
 	}
 	return b.meaning(key, err)
 }
@@ -212,7 +204,7 @@ func (b *kvBucket) Keys(ctx context.Context) ([]string, error) {
 		case key, more := <-listing.Keys():
 			if !more {
 				slices.Sort(keys)
-				return keys, errors.Join(ctx.Err(), b.allSettled(ctx))
+				return keys, errors.Join(ctx.Err(), b.barrier.all(ctx))
 			}
 			keys = append(keys, key)
 			stalled.Reset(listPause)

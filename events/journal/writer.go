@@ -64,11 +64,12 @@ type news struct {
 
 // newWriter makes a writer; a nil barrier says that the store syncs by itself.
 func newWriter(ctx context.Context, s batchStore, b *barrier) *writer {
-	most := sendingMost
+	w := &writer{ctx: ctx, store: s, barrier: b, most: sendingMost}
 	if b != nil {
-		most = sendingShared
+		w.most, b.stored = sendingShared, w.highest.Load
 	}
-	return &writer{ctx: ctx, store: s, barrier: b, most: most, room: most}
+	w.room = w.most
+	return w
 }
 
 // append stores an entry and returns its sequence.
@@ -250,7 +251,7 @@ func (w *writer) sendBatch(batch []*request) {
 // settled returns when a sequence that the store gave, and all before it, is durable.
 // After an error of the disk the partition takes nothing any more.
 func (w *writer) settled(ctx context.Context, seq uint64) error {
-	err := w.barrier.settled(ctx, seq, &w.highest)
+	err := w.barrier.settled(ctx, seq)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrClosed) {
 		return w.halt(fmt.Errorf("%w: %w", ErrFull, err))
 	}
