@@ -16,7 +16,7 @@ import (
 // slowly is a barrier whose sync takes a second, and counts.
 func slowly() (*barrier, *atomic.Int64) {
 	var syncs atomic.Int64
-	return &barrier{sync: func() error {
+	return &barrier{disk: new(sync.Mutex), sync: func() error {
 		time.Sleep(time.Second)
 		syncs.Add(1)
 		return nil
@@ -100,7 +100,7 @@ func TestBarrierBreaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := errors.New("input/output error")
 		syncs := 0
-		b := &barrier{sync: func() error {
+		b := &barrier{disk: new(sync.Mutex), sync: func() error {
 			time.Sleep(time.Second)
 			if syncs++; syncs == 2 {
 				return disk
@@ -343,7 +343,7 @@ func TestBarrierCloses(t *testing.T) {
 func TestSettledCountsWhatWasStoredBefore(t *testing.T) {
 	var highest atomic.Uint64
 	highest.Store(5)
-	b := &barrier{stored: highest.Load, sync: func() error { highest.Store(9); return nil }}
+	b := &barrier{disk: new(sync.Mutex), stored: highest.Load, sync: func() error { highest.Store(9); return nil }}
 	if err := b.settled(t.Context(), 3); err != nil || b.durable.Load() != 5 {
 		t.Errorf("durable up to %d, %v, want 5", b.durable.Load(), err)
 	}

@@ -90,11 +90,11 @@ func (j *jetStream) Bucket(ctx context.Context, name string) (Bucket, error) {
 		return nil, fmt.Errorf("journal: bucket %s: %w", name, err)
 	}
 	b := &kvBucket{journal: j, kv: kv}
-	if j.ours {
+	if j.disk != nil {
 		c := &changing{dir: messagesDir(j.options.Dir, "KV_"+name), fsync: (*os.File).Sync}
-		b.barrier = &barrier{sync: c.sync, stored: b.highest.Load}
+		b.barrier = &barrier{sync: c.sync, disk: j.disk, stored: b.highest.Load}
 	}
-	if j.ours && made {
+	if j.disk != nil && made {
 		all := streamsDir(j.options.Dir)
 		if err := errors.Join(syncTree(filepath.Join(all, "KV_"+name), (*os.File).Sync), syncNames(all, (*os.File).Sync)); err != nil {
 			return nil, fmt.Errorf("journal: bucket %s: %w", name, err)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -101,6 +102,7 @@ type embedded struct {
 	blocks *blockWatch
 	ours   bool       // syncing is up to us
 	behind []*barrier // of the partitions then
+	disk   sync.Mutex // of all barriers
 }
 
 // Embedded opens the journal in a folder, with a NATS server in this process that
@@ -170,7 +172,9 @@ func (e *embedded) open(ctx context.Context, o Options) (*jetStream, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.ours = e.ours
+	if e.ours {
+		j.disk = &e.disk
+	}
 	for p, w := range j.writers {
 		if err := w.checkBack(streamName(p), before[p], layout.last[p]); err != nil {
 			o.Logger.Error("a ledger stream has lost its end", "error", err)
@@ -204,7 +208,7 @@ func (e *embedded) barriers(dir string, partitions int) []*barrier {
 	}
 	for p := range barriers {
 		g := &growing{dir: messagesDir(dir, streamName(p)), fsync: (*os.File).Sync}
-		barriers[p] = &barrier{sync: g.sync, free: g.close}
+		barriers[p] = &barrier{sync: g.sync, free: g.close, disk: &e.disk}
 	}
 	e.behind = barriers
 	return barriers

@@ -38,7 +38,7 @@ type jetStream struct {
 	writers []*writer
 	door    Door         // nil: bots do not come in here
 	blocks  *blockWatch  // nil: the store is elsewhere
-	ours    bool         // syncing is up to us
+	disk    *sync.Mutex  // of the barriers; nil: the server syncs
 	cut     []string     // what buckets have lost at the start, in words
 	release func() error // after everything else at Close; nil for nothing
 
