@@ -315,6 +315,12 @@ func TestBucketBehindTheBarrier(t *testing.T) {
 	if value, revision, err := opened.Get(soon(t), "kept"); err != nil || string(value) != "x" || b.durable.Load() < revision {
 		t.Errorf("got %q at %d, %v, durable up to %d", value, revision, err, b.durable.Load())
 	}
+	if revision, err := opened.Put(soon(t), "kept", []byte("y")); err != nil || b.durable.Load() < revision {
+		t.Errorf("put at %d, %v, durable up to %d", revision, err, b.durable.Load())
+	}
+	if syncs := b.through; opened.Delete(soon(t), "kept") != nil || b.through == syncs {
+		t.Error("a key was deleted without a sync")
+	}
 }
 
 // Close waits for the sync under way before it gives up the files; whoever comes
