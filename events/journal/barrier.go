@@ -33,6 +33,7 @@ type barrier struct {
 	arrived uint64     // how many have come
 	through uint64     // how many of them are through: what they had seen is durable
 	known   uint64     // highest sequence that any of them knew to be stored
+	company bool       // the last sync served more than one
 	turn    chan struct{}
 	broken  error // of a sync; stays: what the system has dropped then, nobody knows
 }
@@ -91,9 +92,9 @@ func (b *barrier) pass(ctx context.Context, seq uint64) error {
 	return b.broken
 }
 
-// gathering is how often who makes a sync lets others run first. Who can run now may
-// be about to come here, too, and a sync costs the system much more than a message.
-// When nobody can, it takes a microsecond.
+// gathering is how often who makes a sync lets others run first, when there were
+// several the last time. Who can run now may be about to come here, too, and a sync
+// costs the system much more than a message.
 const gathering = 10
 
 // lead makes a sync for all who have arrived when it begins. The caller holds mu, which
@@ -103,11 +104,14 @@ func (b *barrier) lead() {
 	b.turn = turn
 	b.mu.Unlock()
 	b.disk.Lock()
-	for range gathering {
-		runtime.Gosched()
+	if b.company {
+		for range gathering {
+			runtime.Gosched()
+		}
 	}
 	b.mu.Lock()
 	all, known := b.arrived, b.known
+	b.company = all-b.through > 1
 	if b.stored != nil {
 		known = max(known, b.stored())
 	}
