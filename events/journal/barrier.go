@@ -272,17 +272,20 @@ type changing struct {
 }
 
 // sync makes durable what was written before, in the files that are not as they were
-// the last time. What the server has removed meanwhile is not missed.
+// the last time, and their names where one is new or gone. What the server has removed
+// meanwhile is not missed.
 func (c *changing) sync() error {
 	files, err := os.ReadDir(c.dir)
 	if err != nil {
 		return err
 	}
 	synced := map[string]fs.FileInfo{}
+	renamed := len(files) != len(c.synced)
 	for _, file := range files {
-		path := filepath.Join(c.dir, file.Name())
+		path, was := filepath.Join(c.dir, file.Name()), c.synced[file.Name()]
 		info, err := os.Lstat(path) // before it is synced
-		if err == nil && info.Mode().IsRegular() && !unchanged(c.synced[file.Name()], info) {
+		renamed = renamed || err != nil || was == nil || !os.SameFile(was, info)
+		if err == nil && info.Mode().IsRegular() && !unchanged(was, info) {
 			err = syncFile(path, c.fsync)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -290,8 +293,13 @@ func (c *changing) sync() error {
 		}
 		synced[file.Name()] = info
 	}
+	if renamed || len(files) == 0 {
+		if err := syncNames(c.dir, c.fsync); err != nil {
+			return err
+		}
+	}
 	c.synced = synced
-	return syncNames(c.dir, c.fsync)
+	return nil
 }
 
 // unchanged reports whether a file is the one that it was, and as long.

@@ -154,13 +154,13 @@ func recorded(t *testing.T, kind string, size int, unsafe bool) (*blocktest.Hist
 // it is written on. A store that does not sync loses. The whole set is
 // -rebuilds 1000.
 func TestPowerCutRebuilt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds disks for ten seconds and more")
+	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	for kind, size := range map[string]int{"ext4": 64 << 20, "xfs": 320 << 20} {
 		t.Run(kind, func(t *testing.T) {
-			if testing.Short() && kind == "xfs" {
-				t.Skip("takes seconds: xfs wants a large disk")
-			}
 			random := rand.New(rand.NewPCG(seed, 5))
 			history, promises, puts := recorded(t, kind, size, false)
 			disk := blocktest.New(t, size)
