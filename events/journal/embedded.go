@@ -338,7 +338,7 @@ func (e *embedded) close() error {
 	for _, b := range e.behind {
 		errs = append(errs, b.close())
 	}
-	return errors.Join(append(errs, e.lock.Close())...)
+	return errors.Join(append(errs, closeLocked(e.lock))...)
 }
 
 // key is a NATS user key that lives as long as the server it was made for.

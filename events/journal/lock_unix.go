@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
@@ -22,4 +23,10 @@ func openLocked(path string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// closeLocked gives up the lock and the file. Closing alone would not do: a child that
+// was forked a moment ago and has not begun its program has the file open, too.
+func closeLocked(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }

@@ -25,3 +25,6 @@ func openLocked(path string) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(h), path), nil
 }
+
+// closeLocked gives up the lock and the file.
+func closeLocked(f *os.File) error { return f.Close() }
