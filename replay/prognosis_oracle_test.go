@@ -67,7 +67,10 @@ func readOracle(t *testing.T) oracle {
 // Every entry of the oracle. The casualties of one Constitution share a graph,
 // so that the whole takes seconds.
 func TestPrognosisOracle(t *testing.T) {
-	o := readOracle(t)
+	o, step := readOracle(t), 1
+	if testing.Short() {
+		step = 4
+	}
 	for _, table := range []struct {
 		name, options string
 		treated       bool
@@ -84,7 +87,7 @@ func TestPrognosisOracle(t *testing.T) {
 					byCon[e.Con] = append(byCon[e.Con], e)
 				}
 			}
-			for con := -4; con <= 5; con++ {
+			for con := -4; con <= 5; con += step {
 				checkCon(t, table.options, con, table.treated, byCon[con])
 			}
 		})
