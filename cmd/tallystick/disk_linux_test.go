@@ -126,7 +126,15 @@ func playOnBadDisk(t *testing.T, bad badDisk) {
 	if _, err := p.command(t.Context(), campaign, "note.add", map[string]any{"text": "the disk is well again"}); err != nil {
 		t.Error(err)
 	}
-	if ready, err := askReady(t.Context(), p.base); err != nil || ready.Status != "ready" {
+	ready, err = askReady(t.Context(), p.base)
+	if err == nil && len(ready.Problems) == 1 && strings.HasPrefix(ready.Problems[0], "the torn end was cut: ") {
+		// What the archive had not written yet went with the disk. It says so until the
+		// next start, and has it from the journal by then.
+		p = anew(t, disk, data, p)
+		checkAnswered(t, p, campaign, 2, c.answered)
+		ready, err = askReady(t.Context(), p.base)
+	}
+	if err != nil || ready.Status != "ready" {
 		t.Errorf("when it is well again: %+v, %v", ready, err)
 	}
 	t.Logf("%d answered, none lost", len(c.answered))
