@@ -389,7 +389,7 @@ func TestParallelRetries(t *testing.T) {
 	}
 }
 
-// What must hold of issue 2, and what else a body can have wrong: the right
+// What must hold of a malformed command, and what else a body can have wrong: the right
 // status, a problem that names the member, nothing stored.
 func TestRefusals(t *testing.T) {
 	g := newGame(t)
