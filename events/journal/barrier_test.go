@@ -166,14 +166,21 @@ func TestGrowingFollowsTheBlocks(t *testing.T) {
 	}
 }
 
+// leftBehind opens a journal of one partition after a process that synced nothing.
+func leftBehind(t *testing.T, commits int) (j *jetStream, campaign string) {
+	t.Helper()
+	dir := t.TempDir()
+	before, close := openEmbedded(t, Options{Dir: dir, Partitions: 1, Unsafe: true})
+	campaign = fill(t, before, commits, 10)
+	close()
+	j, _ = openEmbedded(t, Options{Dir: dir})
+	return j, campaign
+}
+
 // What one process wrote and did not live to sync is synced before the next one
 // gives it out: its first pass covers the whole stream.
 func TestNothingIsReadBeforeTheBarrier(t *testing.T) {
-	dir := t.TempDir()
-	j, close := openEmbedded(t, Options{Dir: dir, Partitions: 1, Unsafe: true})
-	campaign := fill(t, j, 5, 10)
-	close()
-	j, _ = openEmbedded(t, Options{Dir: dir})
+	j, campaign := leftBehind(t, 5)
 	w := j.writers[0]
 	if w.barrier.durable.Load() != 0 || w.barrier.through != 0 {
 		t.Fatalf("durable up to %d before anything was asked", w.barrier.durable.Load())
@@ -220,11 +227,7 @@ func TestNothingIsReadBeforeTheBarrier(t *testing.T) {
 // What one sync made durable is given out without another: a campaign that is read
 // after a start costs one.
 func TestOneSyncServesARead(t *testing.T) {
-	dir := t.TempDir()
-	j, close := openEmbedded(t, Options{Dir: dir, Partitions: 1, Unsafe: true})
-	campaign := fill(t, j, 20, 10)
-	close()
-	j, _ = openEmbedded(t, Options{Dir: dir})
+	j, campaign := leftBehind(t, 20)
 	b := j.writers[0].barrier
 	if got := readAll(t, j, campaign); len(got) != 20 || b.through != 1 {
 		t.Errorf("%d syncs for a read of %d commits, want 1 for 20", b.through, len(got))

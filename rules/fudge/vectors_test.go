@@ -1,24 +1,15 @@
 package fudge
 
 import (
-	"os"
 	"testing"
 
-	"github.com/go-json-experiment/json"
-
 	"tallystick/rules"
+	"tallystick/rules/rulestest"
 )
 
 // Every vector must come out as printed.
 func TestVectors(t *testing.T) {
-	raw, err := os.ReadFile("testdata/vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var vectors []rules.Vector
-	if err := json.Unmarshal(raw, &vectors); err != nil {
-		t.Fatal(err)
-	}
+	vectors := rulestest.Vectors(t)
 	if len(vectors) < 100 {
 		t.Fatalf("%d vectors: the file is not whole", len(vectors))
 	}

@@ -1,27 +1,20 @@
 package perp_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/go-json-experiment/json"
 
 	"tallystick/rules"
 	"tallystick/rules/perp"
+	"tallystick/rules/rulestest"
 )
 
 var book = rules.NewBook(perp.New())
 
 // Every vector is worked out by the functions that decide commands.
 func TestVectors(t *testing.T) {
-	raw, err := os.ReadFile("testdata/vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []rules.Vector
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
-	}
+	all := rulestest.Vectors(t)
 	if len(all) < 100 {
 		t.Fatalf("%d vectors: where are the others?", len(all))
 	}

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"tallystick/rules"
+	"tallystick/rules/rulestest"
 )
 
 var ruleID = regexp.MustCompile(`RPGX-\d+`)
@@ -42,23 +42,10 @@ func cells(page string, columns int) [][]string {
 	return rows[1:] // without the heads
 }
 
-func readVectors(t *testing.T) []rules.Vector {
-	t.Helper()
-	raw, err := os.ReadFile("testdata/vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []rules.Vector
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 // The page leads from each passage to its rules, the options with their
 // values, and tests and cases that exist.
 func TestPage(t *testing.T) {
-	vectors, known := readVectors(t), tests(t)
+	vectors, known := rulestest.Vectors(t), rulestest.Tests(t)
 	described := book.Describe()
 	seen := map[string]int{}
 	shown := map[string]bool{}
@@ -105,29 +92,6 @@ func TestPage(t *testing.T) {
 			t.Errorf("%s is not in the row of %s with its values, the default first", o.Name, o.Rule)
 		}
 	}
-}
-
-// tests are the names of the tests of this folder.
-func tests(t *testing.T) map[string]bool {
-	t.Helper()
-	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := map[string]bool{}
-	for _, f := range files {
-		if !strings.HasSuffix(f.Name(), "_test.go") {
-			continue
-		}
-		raw, err := os.ReadFile(f.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(raw), -1) {
-			known[m[1]] = true
-		}
-	}
-	return known
 }
 
 // What the page shows to type in can be read, and its characters and its

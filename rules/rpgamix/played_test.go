@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"tallystick/rules"
+	"tallystick/rules/rulestest"
 )
 
 // The cases of attacks, spells and stats as real commands at a table: what the
@@ -18,7 +19,7 @@ import (
 func TestVectorsPlayed(t *testing.T) {
 	players := map[string]func(g game, v rules.Vector) object{"attack": playAttack, "cast": playCast, "stats": playStats}
 	played := 0
-	for _, v := range readVectors(t) {
+	for _, v := range rulestest.Vectors(t) {
 		player, ok := players[v.Kind]
 		if !ok || v.ID == "rpgamix-attack-26" { // an aggravated skill of 4 rolled as 5: no sheet can have it
 			continue

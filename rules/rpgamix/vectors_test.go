@@ -1,27 +1,18 @@
 package rpgamix_test
 
 import (
-	"os"
 	"testing"
-
-	"github.com/go-json-experiment/json"
 
 	"tallystick/rules"
 	"tallystick/rules/rpgamix"
+	"tallystick/rules/rulestest"
 )
 
 var book = rules.NewBook(rpgamix.New())
 
 // Every vector is worked out by the functions that decide commands.
 func TestVectors(t *testing.T) {
-	raw, err := os.ReadFile("testdata/vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []rules.Vector
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
-	}
+	all := rulestest.Vectors(t)
 	if len(all) != 181 {
 		t.Fatalf("%d vectors, want 181", len(all))
 	}

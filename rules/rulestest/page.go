@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
+
 	"tallystick/rules"
 )
 
@@ -16,8 +18,8 @@ var (
 )
 
 // Page holds the page about a system against the system: it has every rule and
-// every option (by its name, the system's left out or not), and names only tests that the package in the working folder
-// has. It returns the page.
+// every option (by its name, the system's left out or not), and names only tests
+// that the package in the working folder has. It returns the page.
 func Page(t *testing.T, book *rules.Book, file string) string {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -35,7 +37,7 @@ func Page(t *testing.T, book *rules.Book, file string) string {
 			t.Errorf("%s is not on the page", o.Name)
 		}
 	}
-	there := tests(t)
+	there := Tests(t)
 	for _, name := range testName.FindAllString(page, -1) {
 		if !there[name] {
 			t.Errorf("there is no test %s", name)
@@ -44,8 +46,8 @@ func Page(t *testing.T, book *rules.Book, file string) string {
 	return page
 }
 
-// tests are the names of the tests in the working folder.
-func tests(t *testing.T) map[string]bool {
+// Tests are the names of the tests in the working folder.
+func Tests(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("*_test.go")
 	if err != nil {
@@ -62,4 +64,18 @@ func tests(t *testing.T) map[string]bool {
 		}
 	}
 	return there
+}
+
+// Vectors reads the cases in testdata/vectors.json of the working folder.
+func Vectors(t *testing.T) []rules.Vector {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/vectors.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []rules.Vector
+	if err := json.Unmarshal(raw, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
