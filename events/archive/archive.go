@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"tallystick/events/journal"
@@ -152,8 +153,12 @@ func (a *Archive) Append(ctx context.Context, c journal.Commit) error {
 	if err := a.enqueue(ctx, c); err != nil || !a.options.Strict {
 		return err
 	}
-	partition := journal.PartitionOf(c.Campaign, a.partitions)
-	return a.await(ctx, func() (bool, error) { return a.aligned && a.synced.Last[partition] >= c.Seq, a.failure })
+	return a.await(ctx, func() (bool, error) { return a.copied(c), a.failure })
+}
+
+// copied tells that a commit is on disk.
+func (a *Archive) copied(c journal.Commit) bool {
+	return a.aligned && a.synced.Last[journal.PartitionOf(c.Campaign, a.partitions)] >= c.Seq
 }
 
 // enqueue waits until the archive may fall behind by one more commit.
@@ -164,7 +169,7 @@ func (a *Archive) enqueue(ctx context.Context, c journal.Commit) error {
 		switch {
 		case a.closed:
 			return false, ErrClosed
-		case a.failure != nil || a.reading:
+		case a.failure != nil || a.reading || a.copied(c):
 			return true, nil
 		case a.full():
 			a.hurry()
@@ -317,6 +322,7 @@ func (a *Archive) step(ctx context.Context, look bool) {
 		a.look = true
 		a.hurry()
 	}
+	a.queue = slices.DeleteFunc(a.queue, a.copied) // handed over while it was read from the journal
 	a.waiting = a.copier.held()
 	for _, c := range a.queue {
 		a.waiting += countRecords(c.Payload)
