@@ -2,6 +2,7 @@ package events
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -48,25 +49,29 @@ func appendText(out []byte, s string) ([]byte, error) {
 }
 
 // bare reports whether a text is ASCII without a control character, a quote or a
-// backslash: it stands in JSON as it is. Eight bytes are looked at in one: of each, the
-// highest bit is set where it is no ASCII, and where a subtraction ran below zero, which
-// it does from the space down, and for a byte that is zero because it was the quote or
-// the backslash. A byte may be taken for bad because of a bad one before it, never for
-// good.
-func bare(text []byte) bool {
+// backslash: it stands in JSON as it is.
+func bare(text []byte) bool { return special(text, 0) == len(text) }
+
+// special finds the first byte from b[i] on that is a quote, a backslash, a control
+// character or no ASCII; it is len(b) if there is none. Eight bytes are looked at in
+// one: of each, the highest bit is set where it is no ASCII, and where a subtraction ran
+// below zero, which it does from the space down, and for a byte that is zero because it
+// was the quote or the backslash. A byte may be taken for special because of one before
+// it, so it is the first that counts.
+func special(b []byte, i int) int {
 	const each, highest = 0x0101010101010101, 0x8080808080808080
-	for ; len(text) >= 8; text = text[8:] {
-		b := binary.LittleEndian.Uint64(text)
-		if (b|(b-each*' ')|((b^each*'"')-each)|((b^each*'\\')-each))&highest != 0 {
-			return false
+	for ; i+8 <= len(b); i += 8 {
+		eight := binary.LittleEndian.Uint64(b[i:])
+		if found := (eight | (eight - each*' ') | ((eight ^ each*'"') - each) | ((eight ^ each*'\\') - each)) & highest; found != 0 {
+			return i + bits.TrailingZeros64(found)/8
 		}
 	}
-	for _, c := range text {
-		if c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
-			return false
+	for ; i < len(b); i++ {
+		if c := b[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
+			return i
 		}
 	}
-	return true
+	return i
 }
 
 // quickCoder writes the members of objects, or reads them: the order of members stands
@@ -220,14 +225,7 @@ func some[T any](q *quickCoder, p **T) *T {
 }
 
 func (e *RollMade) code(q *quickCoder) {
-	q.text(`{"session":`, &e.Session)
-	q.textIf(`,"lane":`, &e.Lane)
-	numberIf(q, `,"i":`, &e.I)
-	q.textIf(`,"s":`, &e.S)
-	q.textIf(`,"c":`, &e.C)
-	q.textIf(`,"w":`, &e.W)
-	q.text(`,"source":`, &e.Source)
-	numberIf(q, `,"call":`, &e.Call)
+	e.codeOrigin(q)
 	q.raw(",")
 	e.Throw.code(q)
 	if q.has(`,"also":`, e.Also != nil) {
@@ -238,6 +236,30 @@ func (e *RollMade) code(q *quickCoder) {
 		})
 	}
 	q.raw("}")
+}
+
+// codeOrigin begins the object with the members that say where the dice come from.
+func (e *RollMade) codeOrigin(q *quickCoder) {
+	q.text(`{"session":`, &e.Session)
+	q.textIf(`,"lane":`, &e.Lane)
+	numberIf(q, `,"i":`, &e.I)
+	q.textIf(`,"s":`, &e.S)
+	q.textIf(`,"c":`, &e.C)
+	q.textIf(`,"w":`, &e.W)
+	q.text(`,"source":`, &e.Source)
+	numberIf(q, `,"call":`, &e.Call)
+}
+
+// Origin reads of a roll.made where its dice come from (all but the throws) and leaves
+// the rest unread. ok is false when it is not written as EncodeCommit writes it; then
+// Registry.Decode reads it.
+func Origin(rec Record) (roll RollMade, ok bool) {
+	if rec.Type != roll.Type() {
+		return roll, false
+	}
+	q := quickCoder{reading: true, quickReader: quickReader{rest: rec.Data}}
+	roll.codeOrigin(&q)
+	return roll, !q.failed
 }
 
 func (t *Throw) code(q *quickCoder) {

@@ -227,16 +227,19 @@ func (e *TooLargeError) Error() string {
 }
 
 // SplitCommit returns the stored records of a commit, as bytes.
-func SplitCommit(payload []byte) [][]byte { return bytes.Split(payload, []byte{'\n'}) }
+func SplitCommit(payload []byte) [][]byte { return bytes.Split(payload, lineFeed) }
+
+var lineFeed = []byte{'\n'}
 
 // ParseCommit reads every record of a commit and checks that they belong
 // together: one campaign, one command, n rising by one, the whole command in
 // the first.
 func ParseCommit(payload []byte) ([]Record, error) {
-	lines := SplitCommit(payload)
-	recs := make([]Record, len(lines))
+	recs := make([]Record, 1+bytes.Count(payload, lineFeed))
 	before := &Record{}
-	for i, line := range lines {
+	for i := range recs {
+		var line []byte
+		line, payload, _ = bytes.Cut(payload, lineFeed)
 		rec, err := ParseAfter(before, line)
 		if err != nil {
 			return nil, err
@@ -262,13 +265,14 @@ func ParseCommit(payload []byte) ([]Record, error) {
 func Parse(line []byte) (Record, error) { return ParseAfter(&Record{}, line) }
 
 // ParseAfter is Parse for the records of a campaign in turn: it costs less where
-// a record has words of the one before. What it reads and refuses is the same.
+// a record has words of the one before, which is one that was read, or the zero value.
+// What it reads and refuses is the same.
 func ParseAfter(before *Record, line []byte) (Record, error) {
 	if len(line) > MaxRecord {
 		return Record{}, &TooLargeError{Type: "record", Size: len(line)}
 	}
 	if rec, ok := quick(line, before); ok {
-		return rec, rec.check()
+		return rec, rec.check(before.At)
 	}
 	return parseStrictly(line)
 }
@@ -280,10 +284,12 @@ func parseStrictly(line []byte) (rec Record, err error) {
 	if err := json.Unmarshal(line, &rec, json.RejectUnknownMembers(true)); err != nil {
 		return rec, fmt.Errorf("record: %w", err)
 	}
-	return rec, rec.check()
+	return rec, rec.check("")
 }
 
-func (r *Record) check() error {
+// check looks at what JSON does not tell. At is a time that was found good before, or
+// empty.
+func (r *Record) check(at string) error {
 	switch {
 	case r.V != Version:
 		return fmt.Errorf("record %d: version %d is not known to this program", r.N, r.V)
@@ -295,7 +301,7 @@ func (r *Record) check() error {
 		return fmt.Errorf("record %d: data is no object", r.N)
 	}
 	// What is like TimeFormat is like RFC 3339 too, which package time reads faster.
-	if !likeTime(r.At) || !isTime(r.At) {
+	if (at == "" || r.At != at) && (!likeTime(r.At) || !isTime(r.At)) {
 		return fmt.Errorf("record %d: at is not a time like %s", r.N, TimeFormat)
 	}
 	return nil

@@ -63,21 +63,13 @@ func (q *quickReader) word(w string) {
 	q.rest = q.rest[len(w):]
 }
 
-// token takes a string of visible ASCII without escapes, without its quotes.
+// token takes a string of ASCII without escapes, without its quotes.
 func (q *quickReader) token() []byte {
-	if !q.next('"') {
-		q.failed = true
-		return nil
-	}
-	for i := 1; i < len(q.rest); i++ {
-		switch c := q.rest[i]; {
-		case c == '"':
-			t := q.rest[1:i]
-			q.rest = q.rest[i+1:]
+	if q.next('"') {
+		if end := special(q.rest, 1); end < len(q.rest) && q.rest[end] == '"' {
+			t := q.rest[1:end]
+			q.rest = q.rest[end+1:]
 			return t
-		case c < ' ' || c >= 0x7f || c == '\\':
-			q.failed = true
-			return nil
 		}
 	}
 	q.failed = true
@@ -269,18 +261,15 @@ func plainString(b []byte, i int) (end int) {
 	if i >= len(b) || b[i] != '"' {
 		return -1
 	}
-	ascii := true
-	for k := i + 1; k < len(b); k++ {
-		switch c := b[k]; {
-		case c == '"':
-			if !ascii && !utf8.Valid(b[i:k]) {
-				return -1
-			}
-			return k + 1
-		case c < ' ' || c == '\\':
+	if end = special(b, i+1); end < len(b) && b[end] == '"' {
+		return end + 1
+	}
+	for ; end < len(b); end++ {
+		switch c := b[end]; {
+		case c == '"' && utf8.Valid(b[i:end]):
+			return end + 1
+		case c == '"' || c == '\\' || c < ' ':
 			return -1
-		case c >= utf8.RuneSelf:
-			ascii = false
 		}
 	}
 	return -1

@@ -40,7 +40,7 @@ func FuzzQuick(f *testing.F) {
 		if again, ok := quick(line, &got); !ok || !cmp.Equal(again, got) {
 			t.Fatalf("%s: after itself it is %v", line, again)
 		}
-		gotErr := got.check()
+		gotErr := got.check("")
 		want, err := parseStrictly(line)
 		if (gotErr == nil) != (err == nil) {
 			t.Fatalf("%s: quick says %v, strict %v", line, gotErr, err)
@@ -105,7 +105,7 @@ func FuzzAt(f *testing.F) {
 		when, err := time.Parse(TimeFormat, at)
 		want := err == nil && when.Format(TimeFormat) == at
 		r := Record{V: Version, Campaign: "c", ID: "i", By: "b", Type: "t", Cmd: Cmd{ID: "c"}, At: at, Data: []byte("{}")}
-		if got := r.check() == nil; got != want {
+		if got := r.check("") == nil; got != want {
 			t.Errorf("%q: accepted %v, want %v", at, got, want)
 		}
 	})

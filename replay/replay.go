@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 
 	"tallystick/events"
 	"tallystick/rules"
@@ -101,8 +100,14 @@ func (c *commit) holds(rec events.Record) bool {
 	return rec.Cmd.ID == first.Cmd.ID && rec.By == first.By && rec.At == first.At
 }
 
-// emptied is the commit without records, in the same memory.
-func (c *commit) emptied() commit { return commit{c.recs[:0], c.events[:0], c.payload[:0]} }
+// emptied is the commit without records, in the same memory but for a payload that
+// somebody may have kept.
+func (c *commit) emptied(kept bool) commit {
+	if kept {
+		c.payload = nil
+	}
+	return commit{c.recs[:0], c.events[:0], c.payload[:0]}
+}
 
 // event is that of a record.
 func (c *commit) event(i int) (events.Event, error) {
@@ -112,8 +117,20 @@ func (c *commit) event(i int) (events.Event, error) {
 	return core.Decode(c.recs[i])
 }
 
+// seeded is the event of a record that shows a seed; of a roll it need not be more
+// than that.
+func (c *commit) seeded(i int) (events.Event, error) {
+	if i >= len(c.events) || c.events[i] == nil {
+		if roll, ok := events.Origin(c.recs[i]); ok {
+			return &roll, nil
+		}
+	}
+	return c.event(i)
+}
+
 // Commit decides the next commit again. It returns a *Divergence, or an
-// *Unusable when there is nothing to compare.
+// *Unusable when there is nothing to compare. The payload may be kept: nobody may
+// change it afterwards.
 func (r *Replayer) Commit(payload []byte) error {
 	recs, err := events.ParseCommit(payload)
 	if err != nil {
@@ -159,7 +176,7 @@ func (r *Replayer) remember(payload []byte) {
 	case r.size > MaxKept:
 		r.kept = nil
 	default:
-		r.kept = append(r.kept, bytes.Clone(payload))
+		r.kept = append(r.kept, payload)
 	}
 }
 
@@ -224,8 +241,16 @@ func (r *Replayer) decide(c *rules.Campaign, cmd rules.Command, head events.Head
 // seeds are the dice of one commit as its records tell them.
 type seeds struct {
 	anchors map[string]dice.Seed // by lane
-	links   map[string]dice.Seed // by lane and index
+	links   []link
+	asked   int // how many of them were; they are asked for in turn
 	history History
+}
+
+// link is an element of a lane's chain.
+type link struct {
+	lane string
+	i    int
+	seed dice.Seed
 }
 
 // Correct implements rules.Histories.
@@ -239,7 +264,7 @@ func recorded(c *rules.Campaign, stored commit) (*seeds, error) {
 		if !slices.Contains(seeded, rec.Type) {
 			continue
 		}
-		e, err := stored.event(i)
+		e, err := stored.seeded(i)
 		if err != nil {
 			return nil, err
 		}
@@ -284,14 +309,9 @@ func (s *seeds) link(source, lane string, i int, text string) error {
 	if err != nil {
 		return err
 	}
-	if s.links == nil {
-		s.links = map[string]dice.Seed{}
-	}
-	s.links[linkKey(lane, i)] = seed
+	s.links = append(s.links, link{lane, i, seed})
 	return nil
 }
-
-func linkKey(lane string, i int) string { return lane + " " + strconv.Itoa(i) }
 
 // Anchor implements rules.Chains.
 func (s *seeds) Anchor(_, lane string, _ int) (dice.Seed, error) {
@@ -304,11 +324,14 @@ func (s *seeds) Anchor(_, lane string, _ int) (dice.Seed, error) {
 
 // Link implements rules.Chains.
 func (s *seeds) Link(_, lane string, _, i int) (dice.Seed, error) {
-	seed, ok := s.links[linkKey(lane, i)]
-	if !ok {
-		return seed, fmt.Errorf("the record has no roll %d of lane %s", i, lane)
+	for k := range s.links {
+		at := (s.asked + k) % len(s.links)
+		if l := s.links[at]; l.lane == lane && l.i == i {
+			s.asked = at + 1
+			return l.seed, nil
+		}
 	}
-	return seed, nil
+	return dice.Seed{}, fmt.Errorf("the record has no roll %d of lane %s", i, lane)
 }
 
 // Ledger decides a whole export again: records as stored, one a line.

@@ -138,7 +138,7 @@ func (v *Verifier) Record(line []byte) error {
 			v.failed = f
 			return f
 		}
-		v.commit = v.commit.emptied()
+		v.commit = v.commit.emptied(v.replayer != nil && v.replayer.History == nil)
 	}
 	e, err := v.check(rec, line)
 	if err != nil {

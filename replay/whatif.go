@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -705,3 +706,5 @@ func (d *otherDice) Link(session, lane string, n, i int) (dice.Seed, error) {
 	}
 	return d.seeds.Link(session, lane, n, i)
 }
+
+func linkKey(lane string, i int) string { return lane + " " + strconv.Itoa(i) }

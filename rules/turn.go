@@ -68,16 +68,16 @@ type scope struct {
 	before    []events.Fact
 	shown     []int // before the dice of the stream
 	stream    interface{ Die(sides uint32) uint32 }
-	given     Dice            // of a command that is decided again
-	witness   *witnessed      // of a declared roll
-	call      int64           // n of the hidden target it is made against
-	roll      events.RollMade // with lane, index and seed once a die is drawn
+	given     Dice             // of a command that is decided again
+	witness   *witnessed       // of a declared roll
+	call      int64            // n of the hidden target it is made against
+	roll      *events.RollMade // with lane, index and seed once a die is drawn
 	draws     []events.Draw
 	throws    []*Throw
 }
 
-// reset is the scope of nothing, in the same memory.
-func (s *scope) reset() scope { return scope{draws: s.draws[:0], throws: s.throws[:0]} }
+// reset makes it the scope of nothing, in the same memory.
+func (s *scope) reset() { *s = scope{draws: s.draws[:0], throws: s.throws[:0]} }
 
 func newTurn(c *Campaign, cmd Command, chains Chains) *Turn {
 	t := &Turn{c: c.fork(), cmd: cmd, chains: chains}
@@ -180,7 +180,7 @@ func State(v any) jsontext.Value {
 // begin opens a scope: the dice of what follows come from one roll of the
 // principal's lane.
 func (t *Turn) begin(principal string) {
-	t.scope = t.scope.reset()
+	t.scope.reset()
 	t.scope.principal, t.scope.start = principal, len(t.facts)
 }
 
@@ -189,17 +189,13 @@ func (t *Turn) begin(principal string) {
 func (t *Turn) end() {
 	s := &t.scope
 	if t.err != nil || len(s.draws) == 0 || t.oracle != nil {
-		t.scope = t.scope.reset()
+		t.scope.reset()
 		return
 	}
 	t.finish()
-	var made events.Event
+	var made events.Event = s.roll
 	if s.witness != nil {
-		made = &events.RollResolved{Declared: s.witness.declared, RollMade: s.roll}
-	} else {
-		roll := t.rolls.next()
-		*roll = s.roll
-		made = roll
+		made = &events.RollResolved{Declared: s.witness.declared, RollMade: *s.roll}
 	}
 	if t.again == nil {
 		if err := t.c.apply(t.c.Clock, made); err != nil {
@@ -209,7 +205,15 @@ func (t *Turn) end() {
 	}
 	t.facts = slices.Insert(t.facts, s.start, events.Fact{Clock: t.c.Clock, Event: made})
 	t.facts = slices.Insert(t.facts, s.start, s.before...)
-	t.scope = t.scope.reset()
+	t.scope.reset()
+}
+
+// rolled is the roll of the scope.
+func (t *Turn) rolled() *events.RollMade {
+	if t.scope.roll == nil {
+		t.scope.roll = t.rolls.next()
+	}
+	return t.scope.roll
 }
 
 // finish puts the throws together into the event.
@@ -223,7 +227,7 @@ func (t *Turn) finish() {
 		}
 		rest = rest[own:]
 	}
-	s.roll.Call = s.call
+	t.rolled().Call = s.call
 	if t.c.Session != nil { // a correction may bring checks about that fall due outside of one
 		s.roll.Session = t.c.Session.ID
 	}
@@ -314,7 +318,7 @@ func (t *Turn) faceByHand(d die) (int, error) {
 		return 0, Reject("impossible_face", "", "die %d shows %d, but it is a %s", k+1, shown, d).On(fmt.Sprintf("dice.faces.%d", k))
 	}
 	t.hand = t.hand[1:]
-	t.scope.roll.Source = SourcePhysical
+	t.rolled().Source = SourcePhysical
 	return shown - d.low + 1, nil
 }
 
@@ -342,7 +346,8 @@ func (t *Turn) beginRoll() error {
 	if t.otherwise != nil {
 		taken := t.otherwise.Dice(t.c.Session.ID, *lane, i)
 		s.shown, s.stream = taken.Faces, taken.Stream
-		s.roll = events.RollMade{Lane: lane.Name, I: i, S: taken.S, C: taken.C, W: taken.W, Source: taken.Source}
+		roll := t.rolled()
+		roll.Lane, roll.I, roll.S, roll.C, roll.W, roll.Source = lane.Name, i, taken.S, taken.C, taken.W, taken.Source
 		return nil
 	}
 	if i > lane.N {
@@ -362,9 +367,10 @@ func (t *Turn) beginRoll() error {
 	}
 	t.dice.Begin(seed, lane.Joint, lane.Name, i, c, w)
 	s.stream = &t.dice
-	s.roll = events.RollMade{Lane: lane.Name, I: i, S: seed.String(), C: c, Source: SourceLedger}
+	roll := t.rolled()
+	roll.Lane, roll.I, roll.S, roll.C, roll.Source = lane.Name, i, seed.String(), c, SourceLedger
 	if s.witness != nil {
-		s.roll.W = w
+		roll.W = w
 	}
 	return nil
 }
@@ -534,18 +540,37 @@ func (th *Throw) close() {
 	if th.Expression != "" {
 		return
 	}
+	th.Expression = expressionOf(th.Draws)
+}
+
+// expressionOf writes dice in free notation: 2d6+1d10.
+func expressionOf(draws []events.Draw) string {
 	text := make([]byte, 0, 32)
-	for i := 0; i < len(th.Draws); {
-		k := i
-		for k < len(th.Draws) && th.Draws[k][0] == th.Draws[i][0] {
-			k++
+	for len(draws) > 0 {
+		n, sides := 1, draws[0][0]
+		for n < len(draws) && draws[n][0] == sides {
+			n++
 		}
-		if i > 0 {
+		if n == len(draws) && len(text) == 0 && n < len(usualDice) && int(sides) < len(usualDice[n]) {
+			return usualDice[n][sides]
+		}
+		if len(text) > 0 {
 			text = append(text, '+')
 		}
-		text = append(strconv.AppendInt(text, int64(k-i), 10), 'd')
-		text = strconv.AppendUint(text, uint64(th.Draws[i][0]), 10)
-		i = k
+		text = append(strconv.AppendInt(text, int64(n), 10), 'd')
+		text = strconv.AppendUint(text, uint64(sides), 10)
+		draws = draws[n:]
 	}
-	th.Expression = string(text)
+	return string(text)
 }
+
+// usualDice are the expressions that need not be written anew: by how many dice and
+// by their sides.
+var usualDice = func() (texts [4][101]string) {
+	for n := range texts {
+		for sides := range texts[n] {
+			texts[n][sides] = fmt.Sprintf("%dd%d", n, sides)
+		}
+	}
+	return texts
+}()
