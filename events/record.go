@@ -233,14 +233,14 @@ var lineFeed = []byte{'\n'}
 
 // ParseCommit reads every record of a commit and checks that they belong
 // together: one campaign, one command, n rising by one, the whole command in
-// the first.
+// the first. Data may be parts of the payload, which nobody may change afterwards.
 func ParseCommit(payload []byte) ([]Record, error) {
 	recs := make([]Record, 1+bytes.Count(payload, lineFeed))
 	before := &Record{}
 	for i := range recs {
 		var line []byte
 		line, payload, _ = bytes.Cut(payload, lineFeed)
-		rec, err := ParseAfter(before, line)
+		rec, err := parseAfter(before, line, true)
 		if err != nil {
 			return nil, err
 		}
@@ -267,11 +267,14 @@ func Parse(line []byte) (Record, error) { return ParseAfter(&Record{}, line) }
 // ParseAfter is Parse for the records of a campaign in turn: it costs less where
 // a record has words of the one before, which is one that was read, or the zero value.
 // What it reads and refuses is the same.
-func ParseAfter(before *Record, line []byte) (Record, error) {
+func ParseAfter(before *Record, line []byte) (Record, error) { return parseAfter(before, line, false) }
+
+// parseAfter is ParseAfter; with part, data may be parts of the line.
+func parseAfter(before *Record, line []byte, part bool) (Record, error) {
 	if len(line) > MaxRecord {
 		return Record{}, &TooLargeError{Type: "record", Size: len(line)}
 	}
-	if rec, ok := quick(line, before); ok {
+	if rec, ok := quick(line, before, part); ok {
 		return rec, rec.check(before.At)
 	}
 	return parseStrictly(line)

@@ -12,9 +12,10 @@ import (
 // their order, plain strings, nothing between them. Anything else it leaves to the
 // strict reader, ok false. It never takes a line that the strict reader would
 // refuse, or reads one differently; a fuzz test holds it to that. Words that are
-// those of the record before are taken from there.
-func quick(line []byte, before *Record) (rec Record, ok bool) {
-	q := quickReader{rest: line}
+// those of the record before are taken from there. With part, the data are a part of the
+// line and no copy.
+func quick(line []byte, before *Record, part bool) (rec Record, ok bool) {
+	q := quickReader{rest: line, part: part}
 	q.word(`{"v":1,"campaign":`)
 	rec.V = Version
 	rec.Campaign = q.like(before.Campaign)
@@ -50,6 +51,7 @@ func quick(line []byte, before *Record) (rec Record, ok bool) {
 // else stands there.
 type quickReader struct {
 	rest   []byte
+	part   bool // values that are read are parts of rest, not copies
 	failed bool
 }
 
@@ -140,7 +142,10 @@ func (q *quickReader) anyValue() jsontext.Value {
 		q.failed = true
 		return nil
 	}
-	value := jsontext.Value(bytes.Clone(q.rest[:end]))
+	value := jsontext.Value(q.rest[:end:end])
+	if !q.part {
+		value = bytes.Clone(value)
+	}
 	q.rest = q.rest[end:]
 	return value
 }
