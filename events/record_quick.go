@@ -213,8 +213,9 @@ func plain(b []byte, i, depth int) (end int) {
 }
 
 func plainObject(b []byte, i, depth int) (end int) {
-	var room [16][]byte
-	names := room[:0]
+	type span struct{ from, to int32 }
+	var room [16]span
+	names, some := room[:0], uint64(0) // some has a bit for each name: few names share one
 	if i++; i < len(b) && b[i] == '}' {
 		return i + 1
 	}
@@ -223,12 +224,15 @@ func plainObject(b []byte, i, depth int) (end int) {
 		if end < 0 || end >= len(b) || b[end] != ':' || len(names) == plainNames {
 			return -1
 		}
-		for _, name := range names {
-			if bytes.Equal(name, b[i:end]) {
-				return -1
+		bit := uint64(1) << ((uint(b[i+1]) + 3*uint(b[end-2]) + 7*uint(end-i)) % 64)
+		if some&bit != 0 {
+			for _, name := range names {
+				if bytes.Equal(b[name.from:name.to], b[i:end]) {
+					return -1
+				}
 			}
 		}
-		names = append(names, b[i:end])
+		names, some = append(names, span{int32(i), int32(end)}), some|bit
 		if i = plain(b, end+1, depth+1); i < 0 || i >= len(b) {
 			return -1
 		}
