@@ -2,7 +2,6 @@ package events
 
 import (
 	"bytes"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -117,9 +116,16 @@ func (q *quickReader) number() int64 {
 		q.failed = true
 		return 0
 	}
-	n, err := strconv.ParseInt(string(q.rest[:i]), 10, 64)
-	q.failed = err != nil
+	n := decimal(q.rest[:i])
 	q.rest = q.rest[i:]
+	return n
+}
+
+// decimal is the number that at most 15 digits stand for.
+func decimal(digits []byte) (n int64) {
+	for _, c := range digits {
+		n = n*10 + int64(c-'0')
+	}
 	return n
 }
 
@@ -175,10 +181,12 @@ func (q *quickReader) integer() int64 {
 		q.failed = true
 		return 0
 	}
-	n, err := strconv.ParseInt(string(q.rest[:end]), 10, 64)
-	q.failed = err != nil
+	text := q.rest[:end]
 	q.rest = q.rest[end:]
-	return n
+	if text[0] == '-' {
+		return -decimal(text[1:])
+	}
+	return decimal(text)
 }
 
 // Bounds of what plain reads; beyond them it is the strict reader's.
