@@ -252,7 +252,19 @@ func (x *killing) round() {
 			}
 		})
 	}
-	time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond) // any moment
+	// Any moment; in every other round, one that shows something on a slow machine, too.
+	answered := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(x.calls) - before
+	}
+	for wanted, end := 20*(1-len(x.starts)%2), time.Now().Add(time.Minute); answered() < wanted; {
+		if time.Now().After(end) {
+			t.Fatalf("only %d commands were answered in a minute", answered())
+		}
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond)
 	p.kill()
 	close(stop)
 	group.Wait()
