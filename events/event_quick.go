@@ -17,8 +17,17 @@ func appendEvent(out []byte, e Event) ([]byte, error) {
 	if quick, ok := appendQuick(out, e); ok {
 		return quick, nil
 	}
-	data, err := json.Marshal(e, json.Deterministic(true))
+	data, err := marshal(e)
 	return append(out, data...), err
+}
+
+// marshal writes as the JSON library does, and refuses what a reader of records would.
+func marshal(v any) ([]byte, error) {
+	data, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	return data, checkCompact(data)
 }
 
 // appendQuick writes the events that most records of a ledger hold as the JSON
@@ -166,6 +175,7 @@ func numberValue[N int | int64 | uint32](q *quickCoder, n *N) {
 		return
 	}
 	q.out = strconv.AppendInt(q.out, int64(*n), 10)
+	q.failed = q.failed || int64(*n) > MaxInteger || int64(*n) < -MaxInteger
 }
 
 func (q *quickCoder) flag(name string, yes *bool) {

@@ -108,6 +108,9 @@ func FuzzEncodeQuick(f *testing.F) {
 			if err != nil || string(got) != string(want) {
 				t.Errorf("got %s\nwant %s, %v", got, want, err)
 			}
+			if err := CheckJSON(got); err != nil {
+				t.Errorf("%s: %v", got, err)
+			}
 		}
 	})
 }

@@ -11,10 +11,10 @@ import (
 // their order, plain strings, nothing between them. Anything else it leaves to the
 // strict reader, ok false. It never takes a line that the strict reader would
 // refuse, or reads one differently; a fuzz test holds it to that. Words that are
-// those of the record before are taken from there. With part, the data are a part of the
-// line and no copy.
-func quick(line []byte, before *Record, part bool) (rec Record, ok bool) {
-	q := quickReader{rest: line, part: part}
+// those of the record before are taken from there. After false rec is half read. It is
+// as strict when it skims, but for the event's data.
+func quick(line []byte, before, rec *Record, how reading) (ok bool) {
+	q := quickReader{rest: line, part: how != readCopy}
 	q.word(`{"v":1,"campaign":`)
 	rec.V = Version
 	rec.Campaign = q.like(before.Campaign)
@@ -41,9 +41,14 @@ func quick(line []byte, before *Record, part bool) (rec Record, ok bool) {
 	q.word(`},"type":`)
 	rec.Type = q.name()
 	q.word(`,"data":`)
-	rec.Data = q.value()
+	if how == skim && q.next('{') && len(q.rest) > 1 {
+		end := len(q.rest) - 1
+		rec.Data, q.rest = jsontext.Value(q.rest[:end:end]), q.rest[end:]
+	} else {
+		rec.Data = q.value()
+	}
 	q.word(`}`)
-	return rec, !q.failed && len(q.rest) == 0
+	return !q.failed && len(q.rest) == 0
 }
 
 // quickReader takes what is expected from the front of a line, until something

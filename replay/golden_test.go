@@ -1,10 +1,12 @@
 package replay_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +78,42 @@ func TestGoldenChanged(t *testing.T) {
 		var d *replay.Divergence
 		if !errors.As(err, &d) || d.N != int64(at) || c.field != "" && d.Field != c.field {
 			t.Errorf("%s %s: %v, want record %d, field %s", c.where, c.to, err, at, c.field)
+		}
+	}
+}
+
+// What is no record is damage, and no divergence: a payload is compared before it is read
+// to the end.
+func TestDamagedCommit(t *testing.T) {
+	b, err := os.ReadFile("testdata/rpgamix-e1/events.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, damage := range [][2]string{
+		{`"data":{"session":`, `"data":{"session":"x","session":`},
+		{`"total":`, `"total":1e`},
+		{`"total":`, `"total":-0,"x":`},
+		{`"total":`, `"total": `},
+		{`"total":`, `"total":99999999999999999`},
+		{`"purpose":"`, "\"purpose\":\"\xff"},
+		{`}}`, `}`},
+		{`}}`, `}}}`},
+	} {
+		r, found := replay.New(systems.Library()), false
+		err := replay.Commits(bytes.NewReader(b), func(payload []byte) error {
+			if !found && bytes.Contains(payload, []byte(`"type":"roll.made"`)) {
+				at := bytes.Index(payload, []byte(`"type":"roll.made"`))
+				bad := slices.Concat(payload[:at], bytes.Replace(payload[at:], []byte(damage[0]), []byte(damage[1]), 1))
+				var unusable *replay.Unusable
+				if err := r.Commit(bad); !errors.As(err, &unusable) || unusable.N != r.Records() {
+					t.Errorf("%s: %v", damage[1], err)
+				}
+				found = true
+			}
+			return r.Commit(payload) // as if nothing had happened
+		})
+		if err != nil || !found {
+			t.Errorf("%s: found %v, %v", damage[1], found, err)
 		}
 	}
 }

@@ -132,11 +132,17 @@ func (c *commit) seeded(i int) (events.Event, error) {
 // *Unusable when there is nothing to compare. The payload may be kept: nobody may
 // change it afterwards.
 func (r *Replayer) Commit(payload []byte) error {
-	recs, err := events.ParseCommit(payload)
-	if err != nil {
-		return &Unusable{N: r.Records(), Err: err}
+	recs, err := events.SkimCommit(payload)
+	if err == nil {
+		if err = r.commit(commit{recs: recs, payload: payload}); err == nil {
+			return nil
+		}
 	}
-	return r.commit(commit{recs: recs, payload: payload})
+	// It is not what the rules decide. That is said only of what are records at all.
+	if _, damaged := events.ParseCommit(payload); damaged != nil {
+		return &Unusable{N: r.Records(), Err: damaged}
+	}
+	return err
 }
 
 func (r *Replayer) commit(c commit) error {
