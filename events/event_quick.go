@@ -263,7 +263,7 @@ func (e *RollMade) codeOrigin(q *quickCoder) {
 // Origin reads of a roll.made where its dice come from (all but the throws) and leaves
 // the rest unread. ok is false when it is not written as EncodeCommit writes it; then
 // Registry.Decode reads it.
-func Origin(rec Record) (roll RollMade, ok bool) {
+func Origin(rec *Record) (roll RollMade, ok bool) {
 	if rec.Type != roll.Type() {
 		return roll, false
 	}

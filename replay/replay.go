@@ -117,17 +117,6 @@ func (c *commit) event(i int) (events.Event, error) {
 	return core.Decode(c.recs[i])
 }
 
-// seeded is the event of a record that shows a seed; of a roll it need not be more
-// than that.
-func (c *commit) seeded(i int) (events.Event, error) {
-	if i >= len(c.events) || c.events[i] == nil {
-		if roll, ok := events.Origin(c.recs[i]); ok {
-			return &roll, nil
-		}
-	}
-	return c.event(i)
-}
-
 // Commit decides the next commit again. It returns a *Divergence, or an
 // *Unusable when there is nothing to compare. The payload may be kept: nobody may
 // change it afterwards.
@@ -266,11 +255,20 @@ func (s *seeds) Correct(c *rules.Campaign, x rules.Correction) (*rules.Differenc
 
 func recorded(c *rules.Campaign, stored commit) (*seeds, error) {
 	s := &seeds{}
-	for i, rec := range stored.recs {
+	for i := range stored.recs {
+		rec := &stored.recs[i]
 		if !slices.Contains(seeded, rec.Type) {
 			continue
 		}
-		e, err := stored.seeded(i)
+		if i >= len(stored.events) { // not decoded, and need not be
+			if roll, ok := events.Origin(rec); ok {
+				if err := s.link(roll.Source, roll.Lane, roll.I, roll.S); err != nil {
+					return nil, fmt.Errorf("record %d: s: %w", rec.N, err)
+				}
+				continue
+			}
+		}
+		e, err := stored.event(i)
 		if err != nil {
 			return nil, err
 		}
