@@ -62,6 +62,7 @@ type line struct {
 	at         []tip
 	previous   hash
 	chain      hash
+	unproven   bool // a commit that came after damage: its chain value could not be checked
 }
 
 // text is the line up to its chain value.
@@ -240,6 +241,18 @@ func commitLine(partition int, c journal.Commit) line {
 		word: wordCommit, partition: partition, from: c.Seq, to: c.Seq, campaign: c.Campaign, command: c.ID,
 		n: n, records: countRecords(c.Payload), size: len(c.Payload), sum: sha256.Sum256(c.Payload),
 	}
+}
+
+// tellsOf reports whether a commit's line says of a payload what commitLine would, as far
+// as the payload tells. partitions is 0 when nobody knows how many there are.
+func (l *line) tellsOf(payload []byte, partitions int) bool {
+	campaign, n, ok := firstRecord(payload)
+	if !ok {
+		campaign, n = l.campaign, -1
+	}
+	return l.campaign == campaign && l.n == n && l.records == countRecords(payload) &&
+		(partitions == 0 || l.partition == journal.PartitionOf(campaign, partitions)) &&
+		strings.IndexFunc(l.command, func(r rune) bool { return r <= ' ' || r >= 0x7f }) < 0
 }
 
 // countRecords is the number of records of a payload: they are joined by LF.

@@ -22,8 +22,9 @@ type piece struct {
 	sum       hash
 	segment   string // empty: not in the archive
 	offset    int64
-	stream    *journal.Commit // set if only the journal has it
+	stream    *journal.Commit // set if only the journal has it, or it is not certain what the archive has
 	orphan    bool            // archived under a number that the stream has used anew
+	unproven  bool            // of its line in the archive only the payload is certain
 }
 
 func (p *piece) compare(q *piece) int {
@@ -94,7 +95,7 @@ func (m *merged) line(l *line, e Entry) error {
 	case wordCommit:
 		m.archived[e.Campaign] = append(m.archived[e.Campaign], &piece{
 			campaign: e.Campaign, partition: l.partition, era: len(*eras) - 1, seq: l.from,
-			n: l.n, records: l.records, sum: l.sum, segment: e.Segment, offset: e.Offset,
+			n: l.n, records: l.records, sum: l.sum, segment: e.Segment, offset: e.Offset, unproven: l.unproven,
 		})
 	}
 	return nil
@@ -115,6 +116,7 @@ func (m *merged) eraOf(partition int, seq uint64) int {
 // archive's numbers say where to go on.
 func (m *merged) stored(ctx context.Context, j journal.Journal, campaign string) ([]*piece, error) {
 	partition := journal.PartitionOf(campaign, m.partitions)
+	doubt := slices.ContainsFunc(m.archived[campaign], func(p *piece) bool { return p.unproven })
 	inArchive := map[uint64]hash{}
 	var numbers []uint64
 	for _, p := range m.archived[campaign] {
@@ -136,7 +138,7 @@ func (m *merged) stored(ctx context.Context, j journal.Journal, campaign string)
 			if _, n, ok := firstRecord(c.Payload); ok {
 				p.n = n
 			}
-			if sum, ok := inArchive[c.Seq]; !ok || sum != p.sum {
+			if sum, ok := inArchive[c.Seq]; !ok || sum != p.sum || doubt {
 				p.stream = &c
 			}
 			stored = append(stored, p)
@@ -176,6 +178,9 @@ func (m *merged) join(campaign string, stored []*piece) {
 	for _, n := range slices.Compact(numbers) {
 		a, s := held[n], live[n]
 		p := cmp.Or(a, s)
+		if a != nil && a.unproven && s != nil && a.sum == s.sum {
+			p = s // what else its line says may be wrong
+		}
 		m.commits++
 		switch {
 		case n < 0:

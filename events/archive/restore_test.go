@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -432,6 +433,37 @@ func TestDamagedArchiveIsHealed(t *testing.T) {
 		t.Fatalf("restored %+v, %v", restored, err)
 	}
 	wantHealed(t, h, b.played, false)
+}
+
+// Of a line after damage only the payload proves itself: what else it says is taken from
+// the journal, which has the commit, too.
+func TestLineAfterDamageIsNotTrusted(t *testing.T) {
+	b := build(t, 3, 30)
+	for _, c := range []struct {
+		field string
+		bit   int
+	}{{"command=", 7}, {"command=", 0}, {"seq=", 0}, {"campaign=", 0}, {" n=", 0}, {"records=", 0}, {"chain=", 0}} {
+		t.Run(fmt.Sprintf("%s bit %d", strings.TrimSpace(c.field), c.bit), func(t *testing.T) {
+			h := house{copyDir(t, b.clean)}
+			path := segments(t, h.archive())[0]
+			text := readFile(t, path)
+			var lines []int // where commits begin
+			for at := 0; at < len(text); at++ {
+				if bytes.HasPrefix(text[at:], []byte("\ncommit ")) {
+					lines = append(lines, at+1)
+				}
+			}
+			for k, field := range []string{"command=", c.field} {
+				line := lines[11+k]
+				flip(t, path, line+bytes.Index(text[line:], []byte(field))+len(field), c.bit*k)
+			}
+			restored, err := h.restore(t, false)
+			if err != nil || len(restored.Found.Damage) == 0 {
+				t.Fatalf("restored %+v, %v", restored, err)
+			}
+			wantHealed(t, h, b.played, false)
+		})
+	}
 }
 
 func TestRestoreRefusesWhatIsServed(t *testing.T) {

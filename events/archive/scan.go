@@ -232,6 +232,7 @@ func (s *scanner) next(number int) error {
 	}
 	payload, problem := checkPayload(l, size, whole)
 	if problem == "" {
+		l.unproven = !s.known
 		s.order(l)
 		s.accept(l)
 		return s.deliver(l, len(whole), payload)
@@ -406,7 +407,7 @@ func (s *scanner) skip(what string) error {
 }
 
 // standsAtLine reports whether what comes next is whole: a commit with its
-// payload, or a mark.
+// payload, which says the same of it as far as it can, or a mark.
 func (s *scanner) standsAtLine() (bool, error) {
 	if b, err := s.peek(1); err != nil || len(b) == 0 || b[0] == '{' {
 		return false, err
@@ -422,8 +423,8 @@ func (s *scanner) standsAtLine() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	_, problem := checkPayload(l, size, whole)
-	return problem == "", nil
+	payload, problem := checkPayload(l, size, whole)
+	return problem == "" && l.tellsOf(payload, s.partitions), nil
 }
 
 // markFits reports whether a mark can stand after damage. It cannot prove
