@@ -52,10 +52,14 @@ type problemInput struct {
 func (s *Server) pageRoutes() {
 	html := content("text/html")
 	handle(s, route{Method: http.MethodGet, Path: "/docs", ID: "docs", Summary: "This API as a page", Content: html},
-		func(context.Context, *struct{}) (*pageOutput, error) { return htmlPage(s.docs), nil })
+		func(context.Context, *struct{}) (*pageOutput, error) {
+			body, err := s.docs()
+			return htmlPage(body), err
+		})
 	handle(s, route{Method: http.MethodGet, Path: "/openapi.json", ID: "openapi", Summary: "This API as an OpenAPI 3.1 document", Content: content("application/openapi+json")},
 		func(context.Context, *struct{}) (*text, error) {
-			return &text{"application/openapi+json", s.document}, nil
+			document, err := s.document()
+			return &text{"application/openapi+json", document}, err
 		})
 	handle(s, route{Method: http.MethodGet, Path: ProblemPath + "{slug}", ID: "get-problem", Summary: "What a kind of problem means", Content: html, Fails: []int{404}},
 		func(_ context.Context, in *problemInput) (*pageOutput, error) {

@@ -55,9 +55,9 @@ type Server struct {
 	cfg      Config
 	echo     *echo.Echo
 	api      huma.API
-	patterns map[string]bool // of all routes
-	document []byte          // OpenAPI, as it is served
-	docs     []byte          // the page about it
+	patterns map[string]bool        // of all routes
+	document func() ([]byte, error) // OpenAPI, as it is served; written when it is first asked for
+	docs     func() ([]byte, error) // the page about it, the same
 	systems  []systemView
 	streams  streams
 	exports  streams
@@ -127,11 +127,9 @@ func New(cfg Config) (*Server, error) {
 	s.routes(schemas)
 	s.patterns = patterns(s.echo)
 	s.gauges()
-	if s.document, err = s.api.OpenAPI().MarshalJSON(); err != nil {
-		return nil, fmt.Errorf("write the OpenAPI document: %w", err)
-	}
-	s.docs, err = docsPage(s.api.OpenAPI())
-	return s, err
+	s.document = sync.OnceValues(s.api.OpenAPI().MarshalJSON)
+	s.docs = sync.OnceValues(func() ([]byte, error) { return docsPage(s.api.OpenAPI()) })
+	return s, nil
 }
 
 func (s *Server) huma(schemas *schemas) huma.Config {
