@@ -74,11 +74,8 @@ func (s *Server) follow(ctx context.Context, q query) (*huma.StreamResponse, err
 		defer s.cfg.Tokens.Watch(who.token, func() { end(errGone) })()
 		sub := s.cfg.Hub.Subscribe(q.campaign, q.from)
 		defer sub.Close()
-		l := live{server: s, out: c.Response(), control: control, who: who, query: q, asked: time.Now()}
-		err := l.stillIn(ctx) // it may have ended before it was watched
-		if err == nil {
-			err = l.run(revoked, sub)
-		}
+		l := live{server: s, out: c.Response(), control: control, who: who, query: q}
+		err := l.run(revoked, sub)
 		reason := s.whyEnded(err)
 		s.cfg.Metrics.FeedEnded(reason)
 		s.cfg.Log.InfoContext(hc.Context(), "feed ended", "sent", l.sent, "reason", reason, "error", err)
@@ -103,6 +100,29 @@ var errGone = errors.New("the token is not in force any more")
 // run writes until the reader goes, is too slow or loses their rights, or the
 // server stops.
 func (l *live) run(ctx context.Context, sub *feed.Subscription) error {
+	err := l.stillIn(ctx) // the token may have ended before it was watched
+	if err == nil {
+		err = l.follow(ctx, sub)
+	}
+	return errors.Join(err, l.farewell(err))
+}
+
+// farewell tells a reader who is to come back when to. Whatever failed while
+// the server stops, failed because it stops.
+func (l *live) farewell(err error) error {
+	switch {
+	case l.server.stopping.Err() != nil:
+		err = l.write(": the server shuts down\nretry: %d\n\n", retryMillis)
+	case errors.Is(err, feed.ErrSlow):
+		err = l.write(": too far behind, come back from record %d\nretry: %d\n\n", l.next, retryMillis)
+	default:
+		return nil
+	}
+	return errors.Join(err, l.flush())
+}
+
+// follow writes until something is wrong.
+func (l *live) follow(ctx context.Context, sub *feed.Subscription) error {
 	if err := l.write("retry: %d\n\n", retryMillis); err != nil {
 		return err
 	}
@@ -113,10 +133,6 @@ func (l *live) run(ctx context.Context, sub *feed.Subscription) error {
 	for {
 		d, err := l.await(ctx, sub)
 		switch {
-		case l.server.stopping.Err() != nil:
-			return errors.Join(l.write(": the server shuts down\nretry: %d\n\n", retryMillis), l.flush())
-		case errors.Is(err, feed.ErrSlow):
-			return errors.Join(err, l.write(": too far behind, come back from record %d\nretry: %d\n\n", l.next, retryMillis), l.flush())
 		case ctx.Err() != nil:
 			err = context.Cause(ctx)
 		case errors.Is(err, context.DeadlineExceeded):

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"go.uber.org/goleak"
 
+	"tallystick/api/ledger"
 	"tallystick/events"
 	"tallystick/events/journal"
 	"tallystick/projections"
@@ -579,4 +581,38 @@ func TestStreamLinesAreWhole(t *testing.T) {
 	if len(records) != 1 || json.Unmarshal([]byte(records[0].data), &rec) != nil || rec.Type != "note.added" {
 		t.Errorf("got %+v", records)
 	}
+}
+
+// A server that stops while a record is on its way, and what belongs to the
+// record can no longer be looked up, still says when to come back.
+func TestStopsBetweenRecordAndSecret(t *testing.T) {
+	g := newGame(t)
+	g.command(g.anna, `{"type":"roll","data":{"expression":"1d6"},"visibility":"private"}`)
+	sub := g.hub.Subscribe(g.id, 0)
+	defer sub.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	w := &stopper{ResponseRecorder: httptest.NewRecorder(), at: "event: roll.sealed", stop: func() { g.server.stop(); cancel() }}
+	l := live{server: g.server, out: w, control: http.NewResponseController(w), who: caller{Identity: ledger.Identity{Handle: "anna"}, token: g.anna}, query: query{campaign: g.id, size: g.size(), filter: filter{last: g.size()}}, asked: time.Now()}
+	if err := l.run(ctx, sub); err == nil {
+		t.Error("what belongs to the record was found without a store")
+	}
+	if text := w.Body.String(); !strings.HasSuffix(text, fmt.Sprintf(": the server shuts down\nretry: %d\n\n", retryMillis)) || !strings.Contains(text, w.at) {
+		t.Errorf("the feed said %q", text)
+	}
+}
+
+// stopper calls stop behind the write that has a text.
+type stopper struct {
+	*httptest.ResponseRecorder
+	at   string
+	stop func()
+}
+
+func (s *stopper) Write(b []byte) (int, error) {
+	n, err := s.ResponseRecorder.Write(b)
+	if strings.Contains(string(b), s.at) {
+		s.stop()
+	}
+	return n, err
 }
