@@ -24,6 +24,7 @@ type campaign struct {
 	mending bool          // a goroutine reads what is missing; guarded by the hub's lock
 	reading chan struct{} // holds a token while somebody reads the journal
 	records atomic.Int64  // that were folded: the position, to read without the lock
+	putting sync.Mutex    // held while a snapshot is written: the newest is the last
 
 	mu          sync.RWMutex // guards what follows
 	views       *projections.Views

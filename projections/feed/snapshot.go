@@ -96,6 +96,8 @@ func (c *campaign) due() bool {
 // putSnapshot writes the views as they are and puts them on the shelf. What fails
 // costs time alone: there is no snapshot, then, or the one before.
 func (c *campaign) putSnapshot() {
+	c.putting.Lock()
+	defer c.putting.Unlock()
 	c.mu.RLock()
 	s := snapshot{Last: bytes.Clone(c.last[:])}
 	for _, p := range c.index {
