@@ -84,7 +84,7 @@ func TestNoRouteTellsASecret(t *testing.T) {
 	n := secretNight(t, "")
 	other := play(t, n.node)
 	w := newWalk(n)
-	w.forms = testing.Short() // the whole run asks in every form
+	w.forms, w.plain = testing.Short(), testing.Short() // the whole run asks in every form and with every query
 	w.documented()
 	made := read[LinkItem](t, n.ask("POST", n.path("/links"), n.anna, `{"expression":"1d6"}`), 201)
 	w.link = strings.TrimPrefix(made.Address, linkPath)

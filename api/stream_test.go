@@ -399,6 +399,9 @@ func TestSlowReader(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { conn.Close() })
+		if err := conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
+			t.Fatal(err)
+		}
 		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\nAccept: text/event-stream\r\n%s\r\n", g.path("/events"), g.anna, last)
 		answer, err := http.ReadResponse(bufio.NewReaderSize(conn, 4<<10), nil)
 		if err != nil {
@@ -449,7 +452,7 @@ func TestSlowReader(t *testing.T) {
 		live = strings.HasPrefix(line, "event: backlog.end")
 	}
 	note := strings.Repeat("🎲", 4_000)
-	for range 600 { // 20 MB, more than lies in the buffers between
+	for range 300 { // 10 MB, more than lies in the buffers between
 		g.note(note)
 	}
 	for read(slow) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"strings"
 	"testing"
 
@@ -174,6 +175,9 @@ func TestEveryByteOfCheckpointCounts(t *testing.T) {
 	v := readVectors(t)
 	for at := range len(v.Ledger.Checkpoint7) {
 		for change := 1; change < 256; change++ {
+			if testing.Short() && bits.OnesCount(uint(change)) > 1 {
+				continue // a flipped bit only
+			}
 			changed := []byte(v.Ledger.Checkpoint7)
 			changed[at] ^= byte(change)
 			if head, err := merkle.Open(changed, v.Ledger.VKey); err == nil {
