@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
@@ -99,4 +101,110 @@ func (c *commands) each() iter.Seq2[string, Known] {
 
 func (c *commands) clone() commands {
 	return commands{slices.Clone(c.all), maps.Clone(c.uuids), maps.Clone(c.other)}
+}
+
+// savedCommands are those that a campaign remembers, packed: an opened campaign has
+// little else to read. All has of each command the places of By and Type in Names,
+// First and Last as differences to the First before and to First, the fingerprint,
+// and the id: its length and text, or 0 and the 16 bytes of a UUID.
+type savedCommands struct {
+	Names []string
+	All   []byte
+}
+
+func (c *commands) save() (s savedCommands) {
+	uuids, other := make([]uuid, len(c.all)), make([]string, len(c.all))
+	for u, i := range c.uuids {
+		uuids[i] = u
+	}
+	for id, i := range c.other {
+		other[i] = id
+	}
+	places := map[string]uint64{}
+	place := func(name string) uint64 {
+		if _, ok := places[name]; !ok {
+			places[name] = uint64(len(s.Names))
+			s.Names = append(s.Names, name)
+		}
+		return places[name]
+	}
+	first := int64(0)
+	for i, k := range c.all {
+		s.All = binary.AppendUvarint(s.All, place(k.By))
+		s.All = binary.AppendUvarint(s.All, place(k.Type))
+		s.All = binary.AppendVarint(s.All, k.First-first)
+		s.All = binary.AppendVarint(s.All, k.Last-k.First)
+		s.All = append(s.All, k.fingerprint[:]...)
+		s.All = binary.AppendUvarint(s.All, uint64(len(other[i])))
+		if s.All = append(s.All, other[i]...); other[i] == "" {
+			s.All = append(s.All, uuids[i][:]...)
+		}
+		first = k.First
+	}
+	return s
+}
+
+// restore reads what save wrote. by and typ give the one copy of a handle and of
+// the name of a command type.
+func (s savedCommands) restore(by, typ func(string) string) (c commands, err error) {
+	handles, types := make([]string, len(s.Names)), make([]string, len(s.Names))
+	for i, name := range s.Names {
+		handles[i], types[i] = by(name), typ(name)
+	}
+	const usual = 40 // bytes of a command
+	c.all, c.uuids = make([]Known, 0, len(s.All)/usual), make(map[uuid]int32, len(s.All)/usual)
+	first := int64(0)
+	for in := (unpacker{rest: s.All}); len(in.rest) > 0; {
+		var k Known
+		i, j := in.unsigned(), in.unsigned()
+		k.First = first + in.signed()
+		k.Last = k.First + in.signed()
+		copy(k.fingerprint[:], in.bytes(uint64(len(k.fingerprint))))
+		id := in.bytes(in.unsigned())
+		var u uuid
+		if len(id) == 0 {
+			copy(u[:], in.bytes(uint64(len(u))))
+		}
+		if in.short || max(i, j) >= uint64(len(s.Names)) {
+			return c, fmt.Errorf("the command after %d others cannot be read", len(c.all))
+		}
+		k.By, k.Type, first = handles[i], types[j], k.First
+		if len(id) == 0 {
+			c.uuids[u] = int32(len(c.all))
+			c.all = append(c.all, k)
+		} else {
+			c.set(string(id), k)
+		}
+	}
+	return c, nil
+}
+
+// unpacker reads packed values one after the other. After the end all are zero, and
+// short is true.
+type unpacker struct {
+	rest  []byte
+	short bool
+}
+
+func (u *unpacker) unsigned() uint64 {
+	v, n := binary.Uvarint(u.rest)
+	u.bytes(uint64(max(n, 0)))
+	u.short = u.short || n <= 0
+	return v
+}
+
+func (u *unpacker) signed() int64 {
+	v, n := binary.Varint(u.rest)
+	u.bytes(uint64(max(n, 0)))
+	u.short = u.short || n <= 0
+	return v
+}
+
+func (u *unpacker) bytes(n uint64) (b []byte) {
+	if n > uint64(len(u.rest)) {
+		u.rest, u.short = nil, true
+		return nil
+	}
+	b, u.rest = u.rest[:n], u.rest[n:]
+	return b
 }

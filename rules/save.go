@@ -3,7 +3,6 @@ package rules
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,7 +12,7 @@ import (
 
 // SaveFormat is the format of what Save writes. It is raised with every change
 // to what a campaign remembers, or to how facts change it.
-const SaveFormat = 1
+const SaveFormat = 2
 
 // saved is all that a campaign remembers.
 type saved struct {
@@ -29,7 +28,7 @@ type saved struct {
 	Links        []Link
 	Participants []Participant
 	Characters   []savedCharacter
-	Commands     []savedCommand
+	Commands     savedCommands
 	Sealed       []savedSeal
 	Disputes     []Dispute
 	Corrections  []Correction
@@ -38,13 +37,6 @@ type saved struct {
 type savedCharacter struct {
 	Character
 	Body jsontext.Value // in place of the one above
-}
-
-type savedCommand struct {
-	ID          string
-	By, Type    string
-	First, Last int64
-	Fingerprint []byte
 }
 
 type savedSeal struct {
@@ -59,7 +51,7 @@ func (c *Campaign) Save() ([]byte, error) {
 		Created: c.Created, Keys: c.Keys, VKeys: c.VKeys, Clock: c.Clock, Next: c.Next, LastAt: c.LastAt,
 		Session: c.Session, Pending: c.Pending, Tempo: c.Tempo, Corrections: c.corrections,
 		Participants: inOrder(c.participants), Disputes: inOrder(c.disputes), Links: inOrder(c.links),
-		Commands: make([]savedCommand, 0, len(c.known.all)),
+		Commands: c.known.save(),
 	}
 	var err error
 	if c.Options.Setting != nil {
@@ -76,10 +68,6 @@ func (c *Campaign) Save() ([]byte, error) {
 		ch.Body = nil
 		s.Characters = append(s.Characters, savedCharacter{ch, body})
 	}
-	for id, k := range c.known.each() {
-		s.Commands = append(s.Commands, savedCommand{id, k.By, k.Type, k.First, k.Last, k.fingerprint[:]})
-	}
-	slices.SortFunc(s.Commands, func(a, b savedCommand) int { return cmp.Compare(a.First, b.First) })
 	for _, seal := range inOrder(c.sealed) {
 		kept := savedSeal{Sealed: seal}
 		if !seal.Target && !seal.Ruling {
@@ -138,13 +126,14 @@ func Restore(id string, library Library, data []byte) (*Campaign, error) {
 		}
 		c.characters[ch.ID], c.order = &ch, append(c.order, ch.ID)
 	}
-	for _, k := range s.Commands {
-		if p, ok := c.participants[k.By]; ok {
-			k.By = p.Handle // one copy of it
+	oneCopy := func(handle string) string {
+		if p, ok := c.participants[handle]; ok {
+			return p.Handle
 		}
-		known := Known{By: k.By, First: k.First, Last: k.Last, Type: c.typeName(k.Type)}
-		copy(known.fingerprint[:], k.Fingerprint)
-		c.known.set(k.ID, known)
+		return handle
+	}
+	if c.known, err = s.Commands.restore(oneCopy, c.typeName); err != nil {
+		return nil, fmt.Errorf("restore campaign %s: %w", id, err)
 	}
 	for _, kept := range s.Sealed {
 		seal := kept.Sealed

@@ -126,7 +126,7 @@ func (b *kvBucket) Get(ctx context.Context, key string) ([]byte, uint64, error) 
 	if err := b.check(ctx, key); err != nil {
 		return nil, 0, err
 	}
-	m, err := b.journal.askLeader(ctx, "KV_"+b.kv.Bucket(), lastRequest("$KV."+b.kv.Bucket()+"."+key))
+	m, err := b.journal.lastOf(ctx, "KV_"+b.kv.Bucket(), "$KV."+b.kv.Bucket()+"."+key)
 	if err == nil {
 		b.saw(m.seq)
 		err = b.barrier.settled(ctx, m.seq)

@@ -19,7 +19,7 @@ import (
 const (
 	pageMessages = 512
 	pageBytes    = 4 << 20
-	firstPage    = 128 // messages of the first page: many readers want no more
+	firstPage    = 256 // messages of the first page: many readers want no more
 )
 
 // nextRequest asks for up to batch messages of a subject with a sequence above
@@ -313,15 +313,20 @@ func (j *jetStream) Last(ctx context.Context, campaign string) (uint64, error) {
 }
 
 func (j *jetStream) lastMessage(ctx context.Context, campaign string) (rawMessage, error) {
-	subject := j.layout.subject(campaign)
+	return j.lastOf(ctx, j.layout.stream(campaign), j.layout.subject(campaign))
+}
+
+// lastOf is the last message of a subject. Of several copies the one that answers
+// may lag: then the leader is asked, whose answer takes three times as long to read.
+func (j *jetStream) lastOf(ctx context.Context, stream, subject string) (rawMessage, error) {
 	if j.layout.replicas > 1 {
-		return j.askLeader(ctx, j.layout.stream(campaign), lastRequest(subject))
+		return j.askLeader(ctx, stream, lastRequest(subject))
 	}
 	ctx, cancel := context.WithTimeout(ctx, j.options.AckWait)
 	defer cancel()
-	reply, err := j.conn.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+j.layout.stream(campaign)+"."+subject, nil)
+	reply, err := j.conn.RequestWithContext(ctx, "$JS.API.DIRECT.GET."+stream+"."+subject, nil)
 	if err != nil {
-		j.blocks.unanswered(j.layout.stream(campaign), err)
+		j.blocks.unanswered(stream, err)
 		return rawMessage{}, err
 	}
 	switch status := reply.Header.Get("Status"); status {
