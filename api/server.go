@@ -55,10 +55,10 @@ type Server struct {
 	cfg      Config
 	echo     *echo.Echo
 	api      huma.API
-	patterns map[string]bool        // of all routes
-	document func() ([]byte, error) // OpenAPI, as it is served; written when it is first asked for
-	docs     func() ([]byte, error) // the page about it, the same
-	systems  []systemView
+	patterns map[string]bool              // of all routes
+	document func() ([]byte, error)       // OpenAPI, as it is served; written when it is first asked for
+	docs     func() ([]byte, error)       // the page about it, the same
+	systems  func() ([]systemView, error) // what each edition offers, the same
 	streams  streams
 	exports  streams
 	asking   streams       // for a replay, running and waiting
@@ -120,13 +120,11 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.systems, err = systemViews(cfg.Library, schemas); err != nil {
-		return nil, err
-	}
 	s.api = humaecho.New(s.echo, s.huma(schemas))
 	s.routes(schemas)
 	s.patterns = patterns(s.echo)
 	s.gauges()
+	s.systems = sync.OnceValues(func() ([]systemView, error) { return systemViews(cfg.Library, schemas) })
 	s.document = sync.OnceValues(s.api.OpenAPI().MarshalJSON)
 	s.docs = sync.OnceValues(func() ([]byte, error) { return docsPage(s.api.OpenAPI()) })
 	return s, nil

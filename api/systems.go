@@ -53,7 +53,7 @@ type systemInput struct {
 	Edition int    `query:"edition" minimum:"1" doc:"version of the rules; left out: the newest"`
 }
 
-// systemViews describes every edition of every system once, at the start.
+// systemViews describes every edition of every system, once: when somebody asks.
 func systemViews(library rules.Library, s *schemas) ([]systemView, error) {
 	var all []systemView
 	for _, book := range library {
@@ -91,8 +91,12 @@ func (s *Server) systemRoutes() {
 	handle(s, route{
 		Method: http.MethodGet, Path: "/v1/systems", ID: "list-systems", Summary: "List the rule systems on board", Doc: "Every edition of each.",
 	}, func(_ context.Context, in *Paging) (*output[projections.Page[SystemItem]], error) {
-		items := make([]SystemItem, 0, len(s.systems))
-		for _, sys := range s.systems {
+		systems, err := s.systems()
+		if err != nil {
+			return nil, err
+		}
+		items := make([]SystemItem, 0, len(systems))
+		for _, sys := range systems {
 			items = append(items, sys.view.SystemItem)
 		}
 		return answer(page(items, *in)), nil
@@ -105,7 +109,11 @@ func (s *Server) systemRoutes() {
 		if err != nil {
 			return nil, newProblem("not-found", err.Error())
 		}
-		for _, sys := range s.systems {
+		systems, err := s.systems()
+		if err != nil {
+			return nil, err
+		}
+		for _, sys := range systems {
 			if sys.name == book.Name() && sys.edition == book.Edition() {
 				return answer(sys.view), nil
 			}
