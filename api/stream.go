@@ -104,6 +104,9 @@ func (l *live) run(ctx context.Context, sub *feed.Subscription) error {
 	if err == nil {
 		err = l.follow(ctx, sub)
 	}
+	if ctx.Err() != nil { // whatever failed may have failed for this
+		err = errors.Join(err, context.Cause(ctx))
+	}
 	return errors.Join(err, l.farewell(err))
 }
 
@@ -134,7 +137,7 @@ func (l *live) follow(ctx context.Context, sub *feed.Subscription) error {
 		d, err := l.await(ctx, sub)
 		switch {
 		case ctx.Err() != nil:
-			err = context.Cause(ctx)
+			return ctx.Err()
 		case errors.Is(err, context.DeadlineExceeded):
 			err = l.quiet(ctx)
 		case err == nil:

@@ -186,15 +186,12 @@ type unpacker struct {
 	short bool
 }
 
-func (u *unpacker) unsigned() uint64 {
-	v, n := binary.Uvarint(u.rest)
-	u.bytes(uint64(max(n, 0)))
-	u.short = u.short || n <= 0
-	return v
-}
+func (u *unpacker) unsigned() uint64 { return unpack(u, binary.Uvarint) }
 
-func (u *unpacker) signed() int64 {
-	v, n := binary.Varint(u.rest)
+func (u *unpacker) signed() int64 { return unpack(u, binary.Varint) }
+
+func unpack[T any](u *unpacker, number func([]byte) (T, int)) T {
+	v, n := number(u.rest)
 	u.bytes(uint64(max(n, 0)))
 	u.short = u.short || n <= 0
 	return v
