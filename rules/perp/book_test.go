@@ -514,6 +514,29 @@ func TestArmour(t *testing.T) {
 	}
 }
 
+// What armour does is no trait of the sheet, though it may be called the same: both
+// count, and the one is not the other in the damage.
+func TestTraitCalledAsArmour(t *testing.T) {
+	e := open(t, `{"perp.combat_rounds":"free"}`)
+	hot := e.person("Hot", `{"traits":{"Hot":2},"skills":{},"hp":20,"armour":"leather"}`)
+	foe := e.person("Foe", `{"traits":{},"skills":{},"hp":20}`)
+	for data, want := range map[string]int{
+		`{"character":%q,"about":["agility"]}`:                  4,
+		`{"character":%q,"traits":["hot"]}`:                     7,
+		`{"character":%q,"about":["agility"],"traits":["Hot"]}`: 6,
+	} {
+		e.Must("gm", "check", fmt.Sprintf(data, hot), 5)
+		if got := e.roll().Total; got != want {
+			t.Errorf(data+": %d, want %d", hot, got, want)
+		}
+	}
+	e.refused("trait_twice", "check", `{"character":%q,"traits":["Hot","hot"]}`, hot)
+	// Margin 6 - (5 - 1), less the leather's 1 and the trait's 2: nothing is left.
+	e.Must("gm", "attack", fmt.Sprintf(`{"attacker":%q,"target":%q,"against":{"about":["agility"],"soak_traits":["Hot"]}}`, foe, hot), 6, 5)
+	e.stands(hot, 20, "well")
+	e.refused("trait_in_roll_and_damage", "attack", `{"attacker":%q,"target":%q,"against":{"traits":["Hot"],"soak_traits":["Hot"]}}`, foe, hot)
+}
+
 func lastWound(e evening) *events.WoundInflicted {
 	for i := len(e.Records) - 1; i >= 0; i-- {
 		if e.Records[i].Type == "wound.inflicted" {

@@ -3,6 +3,7 @@ package perp
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -21,6 +22,20 @@ type named struct {
 
 func (n named) modifier(sign int, rule string) events.Modifier {
 	return events.Modifier{Label: n.Name, Value: sign * n.Value, Rule: rule}
+}
+
+// same reports whether two are one trait. One that armour gives is not that of the
+// sheet, though they may be called the same (PERP-46).
+func (n named) same(m named) bool { return strings.EqualFold(n.Name, m.Name) && n.rule == m.rule }
+
+// repeatedTrait is a trait that stands twice in a list.
+func repeatedTrait(traits []named) (twice named, ok bool) {
+	for i, trait := range traits {
+		if slices.ContainsFunc(traits[:i], trait.same) {
+			return trait, true
+		}
+	}
+	return twice, false
 }
 
 // withWeapon says whether a skill can be one with a weapon: it is of that kind,
@@ -87,15 +102,17 @@ func (f *fighter) lawful() error {
 	if err := goldenRule(f.skills); err != nil {
 		return err
 	}
-	if twice := repeated(names(f.traits)); twice != "" {
-		return rules.Reject("trait_twice", "PERP-14", "%s counts once in a roll: it is named twice", twice).On("traits")
+	if twice, ok := repeatedTrait(f.traits); ok {
+		return rules.Reject("trait_twice", "PERP-14", "%s counts once in a roll: it is named twice", twice.Name).On("traits")
 	}
-	damage := append(append(names(f.damageTraits), names(f.soakTraits)...), names(f.parryTraits)...)
-	if twice := repeated(damage); twice != "" {
-		return rules.Reject("trait_twice", "PERP-14", "%s is named twice for the damage", twice)
+	damage := slices.Concat(f.damageTraits, f.soakTraits, f.parryTraits)
+	if twice, ok := repeatedTrait(damage); ok {
+		return rules.Reject("trait_twice", "PERP-14", "%s is named twice for the damage", twice.Name)
 	}
-	if both := shared(names(f.traits), damage); both != "" {
-		return rules.Reject("trait_in_roll_and_damage", "PERP-43", "%s is in the roll already and cannot change the damage as well", both)
+	for _, trait := range f.traits {
+		if slices.ContainsFunc(damage, trait.same) {
+			return rules.Reject("trait_in_roll_and_damage", "PERP-43", "%s is in the roll already and cannot change the damage as well", trait.Name)
+		}
 	}
 	if both := shared(names(f.skills), names(f.damageSkills)); both != "" {
 		return rules.Reject("skill_in_roll_and_damage", "PERP-43", "%s is in the roll already and cannot change the damage as well", both)
@@ -251,7 +268,7 @@ func (d *Test) resolve(o rules.Options, ch *rules.Character, field, area string)
 		return nil, err
 	}
 	for _, ft := range b.about(o, d.About) {
-		if !contains(names(f.traits), ft.Name) {
+		if !slices.ContainsFunc(f.traits, ft.same) {
 			f.traits = append(f.traits, ft)
 		}
 	}
