@@ -161,15 +161,20 @@ func (m *mob) meetAll(lone result, foes []result) []exchange {
 // closeLone compares the lone fighter's throw with the best foe's; the others
 // are in the detail.
 func (m *mob) closeLone(lone *result, foes []result, exchanges []exchange) {
-	worst := 0
+	foremost := worst(exchanges)
+	relative := exchanges[foremost].relative
+	critical := critically(m.o, *lone, opposed(*lone, foes[foremost]))
+	lone.close("best opponent", foes[foremost].degree, critical, melees(relative), relative)
+}
+
+// worst is the first of the exchanges that go worst for the lone fighter.
+func worst(exchanges []exchange) (at int) {
 	for i := range exchanges {
-		if exchanges[i].relative < exchanges[worst].relative {
-			worst = i
+		if exchanges[i].relative < exchanges[at].relative {
+			at = i
 		}
 	}
-	relative := exchanges[worst].relative
-	critical := critically(m.o, *lone, opposed(*lone, foes[worst]))
-	lone.close("best opponent", foes[worst].degree, critical, melees(relative), relative)
+	return at
 }
 
 // pairings are the details of each comparison.
@@ -246,9 +251,10 @@ func (m *mob) read(dice pair) []result {
 // againstLone is what the one roll for all foes is compared with.
 const againstLone = "lone fighter"
 
-// closeGroup explains the one roll by its best foe.
+// closeGroup explains the one roll by the foe who does best.
 func (m *mob) closeGroup(th *rules.Throw, dice pair, lone result, foes []result, exchanges []exchange, automatic bool) {
-	best := slices.MaxFunc(foes, func(a, b result) int { return int(a.degree - b.degree) })
+	foremost := worst(exchanges)
+	best := foes[foremost]
 	best.th = th
 	th.Base(dice.levels())
 	best.explain()
@@ -258,12 +264,11 @@ func (m *mob) closeGroup(th *rules.Throw, dice pair, lone result, foes []result,
 			hurt++
 		}
 	}
-	relative := opposed(best, lone)
-	outcome, critical := strconv.Itoa(hurt)+" of "+strconv.Itoa(len(foes))+" hit", critically(m.o, best, relative)
+	outcome, critical := strconv.Itoa(hurt)+" of "+strconv.Itoa(len(foes))+" hit", critically(m.o, best, opposed(best, lone))
 	if automatic { // "translates ordinarily bad rolls ... into automatic hits": no fumble
 		outcome, critical = "low doubles: all hit", ""
 	}
-	best.close(againstLone, lone.degree, critical, outcome, relative)
+	best.close(againstLone, lone.degree, critical, outcome, -exchanges[foremost].relative)
 }
 
 // automatic lets each foe hit as the game master said beforehand (FUDGE-36).

@@ -228,3 +228,31 @@ func TestBrawlRejections(t *testing.T) {
 		t.Error("a player led a brawl")
 	}
 }
+
+// A tie costs who fights in all-out offence two levels, and both throws of the one
+// roll say so (FUDGE-24, FUDGE-19).
+func TestBerserkTieInOneRoll(t *testing.T) {
+	for _, row := range []struct {
+		name           string
+		lone, foe      string
+		stance, theirs string
+		faces          []int
+		margin         int // of the lone fighter
+	}{
+		{"the lone fighter", "Fair", "Good", "offence", "normal", []int{3, 4, 3, 4}, -2},
+		{"a foe", "Fair", "Fair", "normal", "offence", []int{3, 4, 4, 5}, 2},
+	} {
+		tb := play(t, "")
+		lone := tb.person("Tucker", "pc", fmt.Sprintf(`{"traits":{"Fencing":%q}}`, row.lone))
+		foe, other := tb.person("Annie", "npc", fmt.Sprintf(`{"traits":{"Cutlass":%q}}`, row.foe)), tb.person("Molly", "npc", `{"traits":{"Cutlass":"Poor"}}`)
+		facts := tb.do("fudge.brawl", fmt.Sprintf(`{"lone":{"character":%q,"trait":"Fencing","stance":%q},"foes":[{"character":%q,"trait":"Cutlass","stance":%q},{"character":%q,"trait":"Cutlass"}],"one_roll":true}`,
+			lone, row.stance, foe, row.theirs, other), row.faces...)
+		th := throws(t, facts)
+		if len(th) != 2 {
+			t.Fatalf("%s: %d throws", row.name, len(th))
+		}
+		if foes, lone := *th[0].Margin, *th[1].Margin; lone != row.margin || foes != -row.margin {
+			t.Errorf("%s: the lone fighter's margin is %d, the foes' %d; want %d and the reverse", row.name, lone, foes, row.margin)
+		}
+	}
+}
